@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The contract of a backend: one way of reading energy counters. Each
+ * backend is one file ending in one const struct ergon_backend; backends.c
+ * lists them in order of preference. State hangs off the instance.
+ */
+#ifndef ERGON_BACKEND_H
+#define ERGON_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "channel.h"
+#include "error.h"
+#include "sysroot.h"
+#include "topo.h"
+
+/* Permission, absence and zero are three different answers. */
+#define ERGON_PROBE_TABLE(X) \
+	X(OK,          "ok") \
+	X(PERMISSION,  "permission") \
+	X(ABSENT,      "absent") \
+	X(ZERO,        "zero") \
+	X(UNSUPPORTED, "unsupported")
+
+enum ergon_probe_state {
+#define X(c, w) ERGON_PROBE_##c,
+	ERGON_PROBE_TABLE(X)
+#undef X
+	ERGON_PROBE_COUNT
+};
+
+struct ergon_probe {
+	enum ergon_probe_state state;
+	char reason[256];         /* one line; "" when ok */
+	char remedy[256];         /* what to do about it; "" when nothing */
+};
+
+/* A source that exists but is left out of the channels. */
+struct ergon_dropped {
+	char what[96];
+	char why[160];
+};
+
+/* Everything a backend may depend on; outlives the instance. */
+struct ergon_machine {
+	const struct ergon_sysroot *sysroot;
+	const struct ergon_topo *topo;
+	double model_idle_watts;  /* for backend_model; 0: its default */
+	double model_max_watts;
+	double max_watts[ERGON_DOMAIN_COUNT]; /* plausibility guard per domain; 0: default */
+};
+
+struct ergon_backend {
+	const char *name;         /* "perf" */
+	const char *help;         /* one line */
+	bool estimated;           /* every value carries ERGON_FLAG_ESTIMATED */
+	bool automatic;           /* "auto" may choose it without being told more */
+
+	/* Cheap and silent: can it work here? Fills *out completely. May be slow (ms), never blocks. */
+	void (*probe)(const struct ergon_machine *m, struct ergon_probe *out);
+
+	/* Open all counters. NULL + err. Every fd is opened here: read() may
+	 * later run with the effective uid of an ordinary user. */
+	void *(*open)(const struct ergon_machine *m, struct ergon_error *err);
+
+	/* Constant arrays owned by the instance. dropped may be NULL in the ops. */
+	size_t (*channels)(const void *inst, const struct ergon_channel **out);
+	size_t (*dropped)(const void *inst, const struct ergon_dropped **out);
+
+	/*
+	 * Read all counters: raw[i] for channel i; ok[i] false when this
+	 * channel's reading failed (raw[i] untouched). One thread at a time.
+	 * Allocates nothing, logs nothing. Returns the number of good values.
+	 */
+	size_t (*read)(void *inst, uint64_t *raw, bool *ok);
+
+	/* NULL allowed; keeps errno. */
+	void (*close)(void *inst);
+};
+
+/* All compiled-in backends in order of preference, NULL-terminated. */
+extern const struct ergon_backend *const ergon_backends[];
+
+const struct ergon_backend *ergon_backend_by_name(const char *name);
+
+const char *ergon_probe_word(enum ergon_probe_state state);
+
+/* Plausibility guard of a domain: the machine's own, else a generous default (W). */
+double ergon_machine_max_watts(const struct ergon_machine *m, enum ergon_domain domain);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The only reader of clocks. Intervals: monotonic; labels: realtime. */
+#ifndef ERGON_CLOCK_H
+#define ERGON_CLOCK_H
+
+#include <stdint.h>
+
+/* CLOCK_MONOTONIC in ns. */
+uint64_t ergon_clock_ns(void);
+
+/* CLOCK_REALTIME in ns since 1970; only for labels. */
+uint64_t ergon_clock_real_ns(void);
+
+#endif

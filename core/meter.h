@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A meter: one opened backend plus, per channel, the corrected cumulative
+ * count since the meter was opened. Turns raw readings into monotone
+ * counts with flags (delta.h); knows the scope of the total.
+ * One thread at a time.
+ */
+#ifndef ERGON_METER_H
+#define ERGON_METER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend.h"
+#include "error.h"
+
+#define ERGON_METER_MAX_CHANNELS 128
+
+struct ergon_meter;
+
+/* One reading; arrays have room for every channel of the meter. */
+struct ergon_reading {
+	uint64_t t_ns;            /* monotonic, middle of the read */
+	uint64_t read_ns;         /* how long the read took */
+	unsigned flags;           /* union over channels since the last reading */
+	uint64_t counts[ERGON_METER_MAX_CHANNELS]; /* cumulative, corrected */
+};
+
+/*
+ * Open a mechanism by name, or the first usable one of a comma list;
+ * "auto" (or NULL) stands for every automatic backend in order of
+ * preference, followed by "model" when allow_model is true. On failure
+ * NULL and err tells for each mechanism tried why not and what to do.
+ * The first reading is taken here: counts start at 0.
+ */
+struct ergon_meter *ergon_meter_open(const struct ergon_machine *m, const char *mechanisms,
+				     bool allow_model, struct ergon_error *err);
+
+/* Own a given backend instance (tests, scripted readings). */
+struct ergon_meter *ergon_meter_new(const struct ergon_backend *backend, void *inst,
+				    struct ergon_error *err);
+void ergon_meter_close(struct ergon_meter *meter);
+
+const struct ergon_backend *ergon_meter_backend(const struct ergon_meter *meter);
+size_t ergon_meter_channels(const struct ergon_meter *meter, const struct ergon_channel **out);
+size_t ergon_meter_dropped(const struct ergon_meter *meter, const struct ergon_dropped **out);
+
+/* "cpu+dram", "cpu", "node", "estimate", ...: what the total covers. */
+const char *ergon_meter_scope(const struct ergon_meter *meter);
+
+/*
+ * Read once. Never fails as a whole: a channel that cannot be read keeps
+ * its count and sets ERGON_FLAG_GAP; its energy is caught up by the next
+ * good reading. No allocation, no log.
+ */
+void ergon_meter_read(struct ergon_meter *meter, struct ergon_reading *out);
+
+/* Sum of the channels that are in the total, in microjoules. */
+uint64_t ergon_meter_total_uj(const struct ergon_meter *meter, const uint64_t *counts);
+
+/*
+ * The longest time between two reads that loses nothing (ns): half a wrap
+ * at the guard power of the fastest-wrapping channel, at most 30 s.
+ */
+uint64_t ergon_meter_keepalive_ns(const struct ergon_meter *meter);
+
+#endif

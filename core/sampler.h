@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The sampler: a thread that reads a meter on an absolute time grid
+ * (timerfd) and hands each sample to a callback. All signals are blocked
+ * in the thread; stop() joins within 100 ms plus one read. Missed ticks
+ * are counted, never made up.
+ */
+#ifndef ERGON_SAMPLER_H
+#define ERGON_SAMPLER_H
+
+#include <stdint.h>
+
+#include "error.h"
+#include "meter.h"
+
+#define ERGON_HZ_MIN 0.1
+#define ERGON_HZ_MAX 1000.0
+
+struct ergon_sampler;
+
+struct ergon_sample {
+	uint64_t index;           /* 0 for the baseline taken by start() */
+	uint64_t missed;          /* ticks missed so far */
+	struct ergon_reading reading;
+};
+
+struct ergon_sampler_stats {
+	uint64_t samples;         /* baseline and final sample included */
+	uint64_t ticks;           /* planned ticks that were served */
+	uint64_t missed;
+	uint64_t read_ns_sum;
+	uint64_t read_ns_max;
+	uint64_t late_ns_max;     /* wake-up after the planned time */
+	uint64_t cpu_ns;          /* CPU time of the thread */
+	unsigned flags;           /* union of all readings */
+};
+
+/* Called in the sampler thread, except for the baseline and the final sample
+ * (in the thread that calls start and stop). Must not block. */
+typedef void ergon_sample_f(void *arg, const struct ergon_sample *sample);
+
+struct ergon_sampler_config {
+	double hz;                /* ERGON_HZ_MIN .. ERGON_HZ_MAX */
+	const char *thread_name;  /* at most 15 characters */
+	ergon_sample_f *on_sample; /* may be NULL */
+	void *arg;
+};
+
+/* The meter stays the caller's and must not be used while the sampler runs. */
+struct ergon_sampler *ergon_sampler_create(struct ergon_meter *meter,
+					   const struct ergon_sampler_config *config,
+					   struct ergon_error *err);
+
+/* Takes the baseline sample, starts the thread. */
+int ergon_sampler_start(struct ergon_sampler *s, struct ergon_error *err);
+
+/* Stops the thread, takes a last sample. Idempotent. */
+void ergon_sampler_stop(struct ergon_sampler *s);
+
+/* Stops if needed. NULL allowed. In a forked child it frees without joining. */
+void ergon_sampler_destroy(struct ergon_sampler *s);
+
+/* Consistent only after stop(); an estimate while running. */
+void ergon_sampler_stats(const struct ergon_sampler *s, struct ergon_sampler_stats *out);
+
+/* The newest sample (copied under a lock); safe from any thread. */
+void ergon_sampler_latest(struct ergon_sampler *s, struct ergon_sample *out);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Recipes X1-X10 and table 9.1 of the counter facts, as arithmetic. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+
+#include "delta.h"
+#include "flags.h"
+
+#define S 1000000000ull
+
+static struct ergon_channel uj_channel(uint64_t modulus, double max_watts)
+{
+	struct ergon_channel ch = { .unit_j = 1e-6, .modulus = modulus, .max_watts = max_watts };
+
+	return ch;
+}
+
+static void equal_readings_are_zero(void **state)
+{
+	struct ergon_channel ch = uj_channel(262143328911, 2000);
+	struct ergon_delta d = ergon_delta(&ch, 5, 5, S);
+
+	(void)state;
+	assert_int_equal(d.counts, 0);
+	assert_int_equal(d.flags, 0);
+}
+
+static void wrap_uses_the_exact_modulus(void **state)
+{
+	/* X1: range 262143328850, unit 61 uJ; X2: AMD range 65532610987, unit 15 uJ. */
+	struct ergon_channel intel = uj_channel(262143328850 + 61, 2000);
+	struct ergon_channel amd = uj_channel(65532610987 + 15, 2000);
+	struct ergon_delta d;
+
+	(void)state;
+	d = ergon_delta(&intel, 262143328000, 1000, S);
+	assert_int_equal(d.counts, 1911);
+	assert_int_equal(d.flags, 0);
+	d = ergon_delta(&amd, 65532600000, 500, S);
+	assert_int_equal(d.counts, 11502);
+}
+
+static void each_counter_has_its_own_modulus(void **state)
+{
+	/* X3: the DRAM counter wraps earlier than the package of the same node. */
+	struct ergon_channel dram = uj_channel(65712999613 + 15, 500);
+	struct ergon_delta d = ergon_delta(&dram, 65712999000, 387, S);
+
+	(void)state;
+	assert_int_equal(d.counts, 628 + 387);
+}
+
+static void impossible_wrap_is_a_reset(void **state)
+{
+	/* X9: 131e9 -> 130.8e9 in 1 s would be 261943 J. */
+	struct ergon_channel ch = uj_channel(262143328911, 2000);
+	struct ergon_delta d = ergon_delta(&ch, 131000000000, 130800000000, S);
+
+	(void)state;
+	assert_int_equal(d.counts, 0);
+	assert_int_equal(d.flags, ERGON_FLAG_RESET);
+}
+
+static void unknown_range_is_never_guessed(void **state)
+{
+	struct ergon_channel ch = uj_channel(ERGON_MODULUS_UNKNOWN, 2000);
+	struct ergon_delta d = ergon_delta(&ch, 10, 5, S);
+
+	(void)state;
+	assert_int_equal(d.counts, 0);
+	assert_int_equal(d.flags, ERGON_FLAG_RESET);
+	d = ergon_delta(&ch, 5, 10, S);
+	assert_int_equal(d.counts, 5);
+	assert_int_equal(d.flags, 0);
+}
+
+static void negative_perf_delta_is_repaired(void **state)
+{
+	/* X10: 210 W for 163.84 s unread at 2^-16 J: the kernel reports -31129.6 J. */
+	struct ergon_channel ch = { .unit_j = 0x1p-32, .repair = 1ull << 48, .max_watts = 2000 };
+	uint64_t prev = 1000ull << 32;
+	uint64_t cur = prev - (uint64_t)(31129.6 * 0x1p32);
+	struct ergon_delta d = ergon_delta(&ch, prev + (40000ull << 32), cur + (40000ull << 32),
+					   163840000000ull);
+
+	(void)state;
+	assert_true(fabs((double)d.counts * ch.unit_j - 34406.4) < 1e-6);
+	assert_true(d.flags & ERGON_FLAG_REPAIRED);
+}
+
+static void glitch_is_dropped(void **state)
+{
+	/* Kepler #53: 1.8e19 after an inconsistent reading. */
+	struct ergon_channel ch = uj_channel(0, 2000);
+	struct ergon_delta d = ergon_delta(&ch, 100, UINT64_MAX - 5, S);
+
+	(void)state;
+	assert_int_equal(d.counts, 0);
+	assert_int_equal(d.flags, ERGON_FLAG_GLITCH);
+}
+
+static void long_gaps_are_lower_bounds(void **state)
+{
+	struct ergon_channel ch = uj_channel(65532611002, 500);
+	struct ergon_delta d = ergon_delta(&ch, 0, 1000000, 300 * S);
+
+	(void)state;
+	assert_int_equal(d.counts, 1000000);
+	assert_int_equal(d.flags, ERGON_FLAG_WRAPPED);
+	d = ergon_delta(&ch, 0, 1000000, 60 * S);
+	assert_int_equal(d.flags, 0);
+}
+
+static void repeats_within_one_update_are_not_glitches(void **state)
+{
+	/* At 1000 Hz one read sees no change, the next two updates: at most 2 ms of power. */
+	struct ergon_channel ch = uj_channel(65532611002, 500);
+
+	(void)state;
+	assert_int_equal(ergon_delta(&ch, 0, 1000000, S / 1000).flags, 0);
+	/* A coarse counter (1 J) ticks at once whatever dt is. */
+	ch.unit_j = 1;
+	assert_int_equal(ergon_delta(&ch, 7, 8, S / 1000).counts, 1);
+}
+
+static void microjoules_round_to_nearest(void **state)
+{
+	(void)state;
+	assert_int_equal(ergon_counts_to_uj(123456789012345, 1e-6), 123456789012345);
+	assert_int_equal(ergon_counts_to_uj(1ull << 32, 0x1p-32), 1000000);
+	assert_int_equal(ergon_counts_to_uj(3, 1e-3), 3000);
+	assert_int_equal(ergon_counts_to_uj(0, 1e-6), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(equal_readings_are_zero),
+		cmocka_unit_test(wrap_uses_the_exact_modulus),
+		cmocka_unit_test(each_counter_has_its_own_modulus),
+		cmocka_unit_test(impossible_wrap_is_a_reset),
+		cmocka_unit_test(unknown_range_is_never_guessed),
+		cmocka_unit_test(negative_perf_delta_is_repaired),
+		cmocka_unit_test(glitch_is_dropped),
+		cmocka_unit_test(long_gaps_are_lower_bounds),
+		cmocka_unit_test(repeats_within_one_update_are_not_glitches),
+		cmocka_unit_test(microjoules_round_to_nearest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The `ergon` program: finds the subcommand, nothing else. */
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "config.h"
+#include "environ.h"
+#include "log.h"
+
+static const struct {
+	const char *name;
+	ergon_command_f *run;
+	const char *help;
+} commands[] = {
+	{ "help", ergon_cmd_help, "explain configuration keys, environment variables, flags" },
+};
+
+static void usage(FILE *out)
+{
+	fprintf(out, "usage: ergon COMMAND [ARGUMENT...]\n\n");
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+	fprintf(out, "\n`ergon COMMAND --help` explains a command.\n");
+}
+
+int main(int argc, char **argv)
+{
+	ergon_log_set_sink(ergon_log_to_stderr);
+	ergon_log_enable(ergon_env_get(ERGON_ENV_DEBUG));
+	if (argc < 2) {
+		usage(stderr);
+		return ERGON_EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		usage(stdout);
+		return ERGON_EXIT_OK;
+	}
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+		printf("ergon %s\n", PACKAGE_VERSION);
+		return ERGON_EXIT_OK;
+	}
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	fprintf(stderr, "ergon: no command '%s'; `ergon --help` lists them\n", argv[1]);
+	return ERGON_EXIT_USAGE;
+}

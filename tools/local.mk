@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: BSD-3-Clause
+bin_PROGRAMS += ergon
+
+ergon_SOURCES = \
+	tools/commands.h \
+	tools/ergon.c \
+	tools/help.c
+ergon_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+ergon_LDADD = libergoncore.la $(JANSSON_LIBS)
