@@ -68,7 +68,8 @@ struct ergon_board;
 /*
  * Create the file name in directory dirfd (mode 0444, O_EXCL, the caller's
  * euid) and map it. ring: number of samples kept, rounded up to a power of 2.
- * The file is allocated, not sparse.
+ * The file is allocated, not sparse. cpus: info->ncpus entries. On failure
+ * NULL, errno and err, and no file is left.
  */
 struct ergon_board *ergon_board_create(int dirfd, const char *name,
 				       const struct ergon_board_info *info,
@@ -84,7 +85,10 @@ void ergon_board_finish(struct ergon_board *b);
 
 /* --- reader --- */
 
-/* Map read-only. NULL + err when it is not a board of this version. */
+/*
+ * Map read-only. NULL + err when it is not a board of this version (errno
+ * EINVAL), cannot be opened, or its creator has not finished it (EAGAIN).
+ */
 struct ergon_board *ergon_board_map(const char *path, struct ergon_error *err);
 
 const struct ergon_board_info *ergon_board_info(const struct ergon_board *b);
@@ -97,7 +101,7 @@ bool ergon_board_finished(const struct ergon_board *b);
 /* Oldest index that can still be read. */
 uint64_t ergon_board_tail(const struct ergon_board *b);
 
-/* 0; -1 when the sample was overwritten or is not there yet. */
+/* 0; -1 when the sample was overwritten or is not there yet (*out unchanged). */
 int ergon_board_read(const struct ergon_board *b, uint64_t index, struct ergon_board_sample *out);
 
 /* Both. Unmaps; the file stays. NULL allowed. */

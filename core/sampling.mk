@@ -1,1 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# Sampling: the thread, its ring and writer, the board that publishes samples.
+libergonbase_la_SOURCES += \
+	core/board.c \
+	core/board.h
