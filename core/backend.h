@@ -83,6 +83,9 @@ struct ergon_backend {
 /* All compiled-in backends in order of preference, NULL-terminated. */
 extern const struct ergon_backend *const ergon_backends[];
 
+/* Each ends its own file. */
+extern const struct ergon_backend ergon_backend_model;
+
 const struct ergon_backend *ergon_backend_by_name(const char *name);
 
 const char *ergon_probe_word(enum ergon_probe_state state);

@@ -37,7 +37,7 @@ struct ergon_reading {
 struct ergon_meter *ergon_meter_open(const struct ergon_machine *m, const char *mechanisms,
 				     bool allow_model, struct ergon_error *err);
 
-/* Own a given backend instance (tests, scripted readings). */
+/* Own a given backend instance (tests, scripted readings). On failure it stays the caller's. */
 struct ergon_meter *ergon_meter_new(const struct ergon_backend *backend, void *inst,
 				    struct ergon_error *err);
 void ergon_meter_close(struct ergon_meter *meter);

@@ -1,1 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# Helpers of unit tests: a temporary machine, a scripted backend.
+if HAVE_CMOCKA
+check_LTLIBRARIES += libergontest.la
+libergontest_la_SOURCES = \
+	tests/unit/script.c \
+	tests/unit/script.h \
+	tests/unit/tree.c \
+	tests/unit/tree.h
+libergontest_la_CPPFLAGS = $(UNIT_CPPFLAGS)
+libergontest_la_CFLAGS = $(UNIT_CFLAGS)
+libergontest_la_LIBADD = $(UNIT_LIBS)
+
+hardware_unit_tests = \
+	tests/unit/meter \
+	tests/unit/sysroot
+check_PROGRAMS += $(hardware_unit_tests)
+TESTS += $(hardware_unit_tests)
+
+tests_unit_meter_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_meter_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_meter_LDADD = libergontest.la $(UNIT_LIBS)
+tests_unit_sysroot_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_sysroot_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_sysroot_LDADD = libergontest.la $(UNIT_LIBS)
+endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "delta.h"
+#include "flags.h"
+#include "meter.h"
+#include "script.h"
+#include "tree.h"
+
+/* Guards are off where a test feeds seconds of energy into microseconds of run time. */
+static struct ergon_channel energy(const char *name, enum ergon_domain domain, uint64_t modulus)
+{
+	struct ergon_channel ch = {
+		.domain = domain, .package = 0, .die = -1, .unit_j = 1e-6,
+		.modulus = modulus, .in_total = true, .source = "script",
+	};
+
+	snprintf(ch.name, sizeof(ch.name), "%s", name);
+	return ch;
+}
+
+static void counts_start_at_zero_and_add_up(void **state)
+{
+	struct ergon_channel ch = energy("package0", ERGON_DOMAIN_PACKAGE, 262143328911);
+	const uint64_t rows[] = { 262143328000, 1000, 1000, 2500 };
+	struct script script = { &ch, 1, rows, 4, 0, 0 };
+	struct ergon_meter *meter = ergon_meter_new(&script_backend, &script, NULL);
+	struct ergon_reading r;
+	const struct ergon_channel *channels;
+
+	(void)state;
+	assert_non_null(meter);
+	assert_ptr_equal(ergon_meter_backend(meter), &script_backend);
+	assert_int_equal(ergon_meter_channels(meter, &channels), 1);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.counts[0], 1911);
+	assert_int_equal(r.flags, 0);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.counts[0], 1911);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.counts[0], 1911 + 1500);
+	assert_int_equal(ergon_meter_total_uj(meter, r.counts), 3411);
+	assert_string_equal(ergon_meter_scope(meter), "cpu");
+	ergon_meter_close(meter);
+	assert_int_equal(script.closed, 1);
+	ergon_meter_close(NULL);
+}
+
+static void failed_readings_are_caught_up(void **state)
+{
+	struct ergon_channel ch[] = {
+		energy("package0", ERGON_DOMAIN_PACKAGE, 0),
+		energy("dram0", ERGON_DOMAIN_DRAM, 0),
+	};
+	const uint64_t rows[] = { 100, 10, SCRIPT_FAIL, 11, 300, 12 };
+	struct script script = { ch, 2, rows, 3, 0, 0 };
+	struct ergon_meter *meter = ergon_meter_new(&script_backend, &script, NULL);
+	struct ergon_reading r;
+
+	(void)state;
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.flags, ERGON_FLAG_GAP);
+	assert_int_equal(r.counts[0], 0);
+	assert_int_equal(r.counts[1], 1);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.flags, 0);
+	assert_int_equal(r.counts[0], 200);
+	assert_int_equal(r.counts[1], 2);
+	ergon_meter_close(meter);
+}
+
+/* X21: the file vanishes and returns with a lower value. */
+static void counters_that_come_back_lower_are_reset(void **state)
+{
+	struct ergon_channel ch = energy("package0", ERGON_DOMAIN_PACKAGE, ERGON_MODULUS_UNKNOWN);
+	const uint64_t rows[] = { 5000000, 6000000, SCRIPT_FAIL, 40, 140 };
+	struct script script = { &ch, 1, rows, 5, 0, 0 };
+	struct ergon_meter *meter = ergon_meter_new(&script_backend, &script, NULL);
+	struct ergon_reading r;
+
+	(void)state;
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.counts[0], 1000000);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.flags, ERGON_FLAG_GAP);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.flags, ERGON_FLAG_RESET);
+	assert_int_equal(r.counts[0], 1000000);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.flags, 0);
+	assert_int_equal(r.counts[0], 1000100);
+	ergon_meter_close(meter);
+}
+
+static void a_channel_dead_at_open_starts_when_it_lives(void **state)
+{
+	struct ergon_channel ch = energy("package0", ERGON_DOMAIN_PACKAGE, 0);
+	const uint64_t rows[] = { SCRIPT_FAIL, 900000, 900007 };
+	struct script script = { &ch, 1, rows, 3, 0, 0 };
+	struct ergon_meter *meter = ergon_meter_new(&script_backend, &script, NULL);
+	struct ergon_reading r;
+
+	(void)state;
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.counts[0], 0);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.counts[0], 7);
+	ergon_meter_close(meter);
+}
+
+/* X9 through the meter: dt is microseconds, so a guard of 2000 W refuses the wrap. */
+static void impossible_steps_are_not_energy(void **state)
+{
+	struct ergon_channel ch = energy("package0", ERGON_DOMAIN_PACKAGE, 262143328911);
+	const uint64_t rows[] = { 131000000000, 130800000000, 130800000100, 230800000100, 230800000101 };
+	struct script script = { &ch, 1, rows, 5, 0, 0 };
+	struct ergon_meter *meter;
+	struct ergon_reading r;
+
+	(void)state;
+	ch.max_watts = 2000;
+	meter = ergon_meter_new(&script_backend, &script, NULL);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.flags, ERGON_FLAG_RESET);
+	assert_int_equal(r.counts[0], 0);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.flags, 0);
+	assert_int_equal(r.counts[0], 100);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.flags, ERGON_FLAG_GLITCH);
+	assert_int_equal(r.counts[0], 100);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.flags, 0);
+	assert_int_equal(r.counts[0], 101);
+	ergon_meter_close(meter);
+}
+
+/* X4, X5: what a total covers; platform stands apart. */
+static void totals_name_their_scope(void **state)
+{
+	struct ergon_channel ch[] = {
+		energy("package0", ERGON_DOMAIN_PACKAGE, 0),
+		energy("package1", ERGON_DOMAIN_PACKAGE, 0),
+		energy("core0", ERGON_DOMAIN_CORE, 0),
+		energy("dram0", ERGON_DOMAIN_DRAM, 0),
+		energy("platform", ERGON_DOMAIN_PLATFORM, 0),
+	};
+	const uint64_t rows[] = { 0, 0, 0, 0, 0, 3, 4, 2, 1, 9 };
+	struct script script = { ch, 5, rows, 2, 0, 0 };
+	struct ergon_meter *meter;
+	struct ergon_reading r;
+
+	(void)state;
+	ch[2].in_total = ch[4].in_total = false;
+	meter = ergon_meter_new(&script_backend, &script, NULL);
+	assert_string_equal(ergon_meter_scope(meter), "cpu+dram");
+	ergon_meter_read(meter, &r);
+	assert_int_equal(ergon_meter_total_uj(meter, r.counts), 8);
+	ergon_meter_close(meter);
+}
+
+static void readings_are_dated_in_their_middle(void **state)
+{
+	struct ergon_channel ch = energy("package0", ERGON_DOMAIN_PACKAGE, 0);
+	const uint64_t rows[] = { 0 };
+	struct script script = { &ch, 1, rows, 1, 0, 0 };
+	struct ergon_meter *meter = ergon_meter_new(&script_backend, &script, NULL);
+	struct ergon_reading r;
+	uint64_t before = ergon_clock_ns(), after;
+
+	(void)state;
+	ergon_meter_read(meter, &r);
+	after = ergon_clock_ns();
+	assert_in_range(r.t_ns, before, after);
+	assert_true(r.read_ns <= after - before);
+	ergon_meter_close(meter);
+}
+
+static void too_many_channels_are_refused(void **state)
+{
+	struct ergon_channel ch = energy("package0", ERGON_DOMAIN_PACKAGE, 0);
+	const uint64_t rows[] = { 0 };
+	struct script script = { &ch, 0, rows, 1, 0, 0 };
+	struct ergon_error err = { "" };
+
+	(void)state;
+	assert_null(ergon_meter_new(&script_backend, &script, &err));
+	assert_non_null(strstr(err.text, "script: 0 channels"));
+	script.nchannels = ERGON_METER_MAX_CHANNELS + 1;
+	assert_null(ergon_meter_new(&script_backend, &script, &err));
+	assert_non_null(strstr(err.text, "129 channels"));
+	assert_int_equal(script.closed, 0);
+}
+
+static void keepalive_is_half_a_wrap_at_the_guard(void **state)
+{
+	struct ergon_channel ch[] = {
+		energy("package0", ERGON_DOMAIN_PACKAGE, 65536000000),
+		energy("dram0", ERGON_DOMAIN_DRAM, ERGON_MODULUS_UNKNOWN),
+		{ .name = "package1", .unit_j = 0x1p-32, .repair = 1ull << 48 },
+	};
+	const uint64_t rows[] = { 0, 0, 0 };
+	struct script script = { ch, 3, rows, 1, 0, 0 };
+	struct ergon_meter *meter = ergon_meter_new(&script_backend, &script, NULL);
+
+	(void)state;
+	assert_int_equal(ergon_meter_keepalive_ns(meter), 30000000000ull);
+	ergon_meter_close(meter);
+	ch[2].max_watts = 4096;
+	meter = ergon_meter_new(&script_backend, &script, NULL);
+	assert_int_equal(ergon_meter_keepalive_ns(meter), 8000000000ull);
+	ergon_meter_close(meter);
+	ch[0].max_watts = 32768;
+	meter = ergon_meter_new(&script_backend, &script, NULL);
+	assert_int_equal(ergon_meter_keepalive_ns(meter), 1000000000ull);
+	ergon_meter_close(meter);
+}
+
+static void estimates_say_so(void **state)
+{
+	struct ergon_channel ch = energy("package0", ERGON_DOMAIN_PACKAGE, 0);
+	const uint64_t rows[] = { 0 };
+	struct script script = { &ch, 1, rows, 1, 0, 0 };
+	struct ergon_backend backend = script_backend;
+	struct ergon_meter *meter;
+	struct ergon_reading r;
+
+	(void)state;
+	backend.estimated = true;
+	meter = ergon_meter_new(&backend, &script, NULL);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.flags, ERGON_FLAG_ESTIMATED);
+	assert_string_equal(ergon_meter_scope(meter), "estimate");
+	ergon_meter_close(meter);
+}
+
+/* Every mechanism that was tried tells why not. */
+static void failures_are_told_one_by_one(void **state)
+{
+	struct tree tree;
+	struct ergon_machine m = { 0 };
+	struct ergon_error err = { "" };
+	struct ergon_cpu cpu = { 0, 0, 0, 0 };
+	int package = 0;
+	struct ergon_topo topo = {
+		.ncpus = 1, .cpus = &cpu, .npackages = 1, .packages = &package, .ncores = 1,
+		.family = -1, .model = -1,
+	};
+
+	(void)state;
+	tree_create(&tree);
+	m.sysroot = tree_open(&tree);
+	m.topo = &topo;
+	assert_null(ergon_meter_open(&m, "nonsense,model", false, &err));
+	assert_non_null(strstr(err.text, "nonsense: no such mechanism; model: "));
+	assert_null(ergon_meter_open(&m, "auto", true, &err));
+	assert_non_null(strstr(err.text, "model: /proc/stat"));
+	assert_null(ergon_meter_open(&m, ",", false, &err));
+	ergon_sysroot_close((struct ergon_sysroot *)m.sysroot);
+	tree_destroy(&tree);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counts_start_at_zero_and_add_up),
+		cmocka_unit_test(failed_readings_are_caught_up),
+		cmocka_unit_test(counters_that_come_back_lower_are_reset),
+		cmocka_unit_test(a_channel_dead_at_open_starts_when_it_lives),
+		cmocka_unit_test(impossible_steps_are_not_energy),
+		cmocka_unit_test(totals_name_their_scope),
+		cmocka_unit_test(readings_are_dated_in_their_middle),
+		cmocka_unit_test(too_many_channels_are_refused),
+		cmocka_unit_test(keepalive_is_half_a_wrap_at_the_guard),
+		cmocka_unit_test(estimates_say_so),
+		cmocka_unit_test(failures_are_told_one_by_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
