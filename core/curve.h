@@ -13,7 +13,7 @@
 
 struct ergon_curve {
 	int points;               /* how many may be used, 2 .. ERGON_CURVE_MAX, even */
-	int used;                 /* complete intervals, plus the open one when it has energy */
+	int used;                 /* intervals begun; the last may be open */
 	uint64_t dt_ns;           /* length of an interval */
 	uint64_t uj[ERGON_CURVE_MAX]; /* energy per interval */
 	uint64_t end_ns;          /* time from the start that is covered */

@@ -5,10 +5,13 @@
  * digits, LF. A torn line cannot swallow the next: the writer starts with
  * an LF when the file does not end in one.
  *
- * A checkpoint holds the running state of one step so that a killed
+ * A checkpoint holds the account of one running step as it would be
+ * journalled if nobody came back (state "partial"), so that a killed
  * slurmstepd or a crashed node loses at most one checkpoint interval:
- * SpoolDir/<node>.<job>.<restart>.<step>.<het>.ckpt, two slots written
- * in turn, each a journal line padded with blanks; the newer valid one counts.
+ * SpoolDir/<host>.<job>.<step>.<nodeid>.ckpt, two slots written in turn,
+ * each "SEQUENCE JSON\tCRC\n"; the newer valid one counts. host is the
+ * machine's own name: the node's may not be known yet, and stands in the
+ * JSON. The living slurmstepd holds a flock on the file.
  */
 #ifndef ERGON_JOURNAL_H
 #define ERGON_JOURNAL_H
@@ -47,14 +50,19 @@ ssize_t ergon_journal_check(const char *line, size_t len, const char **why);
 
 struct ergon_checkpoint;
 
-/* Create (or take over) the checkpoint file of a step; the fd stays open. */
+/*
+ * Create (or take over) the checkpoint file of a step and lock it; the fd
+ * stays open. name: a plain file name. Fails when somebody holds the lock.
+ */
 struct ergon_checkpoint *ergon_checkpoint_open(const char *spool_dir, const char *name,
 					       struct ergon_error *err);
 
-/* Write the next slot. Usable while the effective uid is another user's. No allocation. */
+/* Write the next slot and fdatasync. Usable while the effective uid is another user's.
+ * No allocation. */
 int ergon_checkpoint_write(struct ergon_checkpoint *c, const char *json, size_t len);
 
-/* Close; with remove also unlink (through the directory fd opened at the start). */
+/* Close; with remove also unlink (through the directory fd opened at the start).
+ * NULL allowed. */
 void ergon_checkpoint_close(struct ergon_checkpoint *c, int remove);
 
 /*
@@ -62,5 +70,15 @@ void ergon_checkpoint_close(struct ergon_checkpoint *c, int remove);
  * (without CRC). NULL + err when there is none.
  */
 char *ergon_checkpoint_read(int dirfd, const char *name, struct ergon_error *err);
+
+/*
+ * Finish what dead slurmstepds left: every checkpoint of host (NULL: of any)
+ * whose lock nobody holds is appended to the journal of the node it names
+ * and removed. A checkpoint without a valid slot (its step died before the
+ * first was complete) is removed too. Returns how many records were
+ * appended, or -1 + err when spool_dir cannot be read or a record could not
+ * be appended; that checkpoint stays for the next time.
+ */
+int ergon_checkpoint_sweep(const char *spool_dir, const char *host, struct ergon_error *err);
 
 #endif
