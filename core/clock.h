@@ -11,4 +11,7 @@ uint64_t ergon_clock_ns(void);
 /* CLOCK_REALTIME in ns since 1970; only for labels. */
 uint64_t ergon_clock_real_ns(void);
 
+/* CPU time of the calling thread in ns; a system call. */
+uint64_t ergon_clock_thread_cpu_ns(void);
+
 #endif

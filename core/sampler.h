@@ -31,7 +31,7 @@ struct ergon_sampler_stats {
 	uint64_t read_ns_sum;
 	uint64_t read_ns_max;
 	uint64_t late_ns_max;     /* wake-up after the planned time */
-	uint64_t cpu_ns;          /* CPU time of the thread */
+	uint64_t cpu_ns;          /* CPU time of the thread, up to its last read */
 	unsigned flags;           /* union of all readings */
 };
 
@@ -51,16 +51,20 @@ struct ergon_sampler *ergon_sampler_create(struct ergon_meter *meter,
 					   const struct ergon_sampler_config *config,
 					   struct ergon_error *err);
 
-/* Takes the baseline sample, starts the thread. */
+/*
+ * Takes the baseline sample, starts the thread. Once per sampler. Where the
+ * period exceeds ergon_meter_keepalive_ns(), the meter is read in between;
+ * these reads are no samples, their flags go into the next one.
+ */
 int ergon_sampler_start(struct ergon_sampler *s, struct ergon_error *err);
 
-/* Stops the thread, takes a last sample. Idempotent. */
+/* Stops the thread, takes a last sample. Idempotent; not from the callback. */
 void ergon_sampler_stop(struct ergon_sampler *s);
 
 /* Stops if needed. NULL allowed. In a forked child it frees without joining. */
 void ergon_sampler_destroy(struct ergon_sampler *s);
 
-/* Consistent only after stop(); an estimate while running. */
+/* Safe from any thread; final after stop(). Zeros in a forked child, as below. */
 void ergon_sampler_stats(const struct ergon_sampler *s, struct ergon_sampler_stats *out);
 
 /* The newest sample (copied under a lock); safe from any thread. */

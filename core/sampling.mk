@@ -3,3 +3,8 @@
 libergonbase_la_SOURCES += \
 	core/board.c \
 	core/board.h
+libergoncore_la_SOURCES += \
+	core/sampler.c \
+	core/sampler.h
+libergoncore_la_CFLAGS += -pthread
+libergoncore_la_LIBADD += -lpthread

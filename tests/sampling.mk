@@ -6,11 +6,15 @@ dist_check_SCRIPTS += tests/standin/make-sysroot
 
 if HAVE_CMOCKA
 sampling_unit_tests = \
-	tests/unit/board
+	tests/unit/board \
+	tests/unit/sampler
 check_PROGRAMS += $(sampling_unit_tests)
 TESTS += $(sampling_unit_tests)
 
 tests_unit_board_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_board_CFLAGS = $(UNIT_CFLAGS) -pthread
 tests_unit_board_LDADD = $(UNIT_LIBS)
+tests_unit_sampler_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_sampler_CFLAGS = $(UNIT_CFLAGS) -pthread
+tests_unit_sampler_LDADD = $(UNIT_LIBS) -lm
 endif

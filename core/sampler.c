@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One timerfd on an absolute grid, one eventfd to stop. When the sampling
+ * period is longer than a counter may be left alone, the grid is divided:
+ * every `divide`-th tick is a sample, the others only keep the meter's
+ * counts from losing a wrap. A forked child has no thread, so everything
+ * that would join or lock first asks whether this is still our process.
+ */
+#include "sampler.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "flags.h"
+
+#define SAMPLER_STACK (256u * 1024u)
+
+struct ergon_sampler {
+	struct ergon_meter *meter;
+	ergon_sample_f *on_sample;
+	void *arg;
+	char thread_name[16];
+	uint64_t tick_ns;         /* distance of grid points */
+	uint64_t divide;          /* grid points per sample */
+	uint64_t origin_ns;       /* time of grid point 0 */
+	uint64_t passed;          /* grid points that are over */
+	unsigned pending_flags;   /* of keep-alive reads since the last sample */
+	int timer_fd;
+	int stop_fd;
+	pid_t owner;              /* process that has the thread */
+	bool started;
+	bool running;
+	atomic_bool stopping;
+	pthread_t thread;
+	struct ergon_sample work; /* the sample being taken */
+	pthread_mutex_t lock;     /* of the two below */
+	struct ergon_sample latest;
+	struct ergon_sampler_stats stats;
+};
+
+static void set_period(struct ergon_sampler *s, double hz)
+{
+	uint64_t period_ns = (uint64_t)(1e9 / hz + 0.5);
+	uint64_t keepalive_ns = ergon_meter_keepalive_ns(s->meter);
+
+	s->divide = 1;
+	if (keepalive_ns > 0 && period_ns > keepalive_ns)
+		s->divide = (period_ns + keepalive_ns - 1) / keepalive_ns;
+	s->tick_ns = period_ns / s->divide;
+	/* A keep-alive of less than a tenth of a millisecond cannot be served. */
+	if (s->tick_ns < 100000) {
+		s->tick_ns = 100000;
+		s->divide = (period_ns + s->tick_ns / 2) / s->tick_ns;
+	}
+}
+
+struct ergon_sampler *ergon_sampler_create(struct ergon_meter *meter,
+					   const struct ergon_sampler_config *config,
+					   struct ergon_error *err)
+{
+	struct ergon_sampler *s;
+
+	if (!meter || !config || !isfinite(config->hz) ||
+	    config->hz < ERGON_HZ_MIN || config->hz > ERGON_HZ_MAX) {
+		errno = EINVAL;
+		ergon_error_set(err, "cannot make a sampler: it needs a meter and a rate from %g to %g Hz",
+				ERGON_HZ_MIN, ERGON_HZ_MAX);
+		return NULL;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		ergon_error_set(err, "cannot make a sampler: %s", strerror(errno));
+		return NULL;
+	}
+	s->meter = meter;
+	s->on_sample = config->on_sample;
+	s->arg = config->arg;
+	strncpy(s->thread_name, config->thread_name ? config->thread_name : "ergon-sampler",
+		sizeof(s->thread_name) - 1);
+	s->timer_fd = -1;
+	s->stop_fd = -1;
+	s->owner = getpid();
+	pthread_mutex_init(&s->lock, NULL);
+	set_period(s, config->hz);
+	return s;
+}
+
+/* Read the meter; fold cost and flags into the statistics. */
+static void read_meter(struct ergon_sampler *s)
+{
+	struct ergon_reading *reading = &s->work.reading;
+
+	ergon_meter_read(s->meter, reading);
+	pthread_mutex_lock(&s->lock);
+	s->stats.flags |= reading->flags;
+	s->stats.read_ns_sum += reading->read_ns;
+	if (reading->read_ns > s->stats.read_ns_max)
+		s->stats.read_ns_max = reading->read_ns;
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void take_sample(struct ergon_sampler *s, uint64_t missed)
+{
+	struct ergon_sample *sample = &s->work;
+
+	read_meter(s);
+	sample->reading.flags |= s->pending_flags | (missed ? ERGON_FLAG_MISSED : 0);
+	s->pending_flags = 0;
+	pthread_mutex_lock(&s->lock);
+	sample->index = s->stats.samples++;
+	s->stats.missed += missed;
+	s->stats.flags |= sample->reading.flags;
+	sample->missed = s->stats.missed;
+	s->latest = *sample;
+	pthread_mutex_unlock(&s->lock);
+	if (s->on_sample)
+		s->on_sample(s->arg, sample);
+}
+
+/* Grid points that have passed since the last call; -1 when the timer failed. */
+static int passed_points(struct ergon_sampler *s, uint64_t *points)
+{
+	ssize_t n = read(s->timer_fd, points, sizeof(*points));
+
+	if (n == (ssize_t)sizeof(*points))
+		return 0;
+	*points = 0;
+	return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+}
+
+/* How many samples became due with these grid points. */
+static uint64_t pass(struct ergon_sampler *s, uint64_t points)
+{
+	uint64_t before = s->passed / s->divide;
+
+	s->passed += points;
+	return s->passed / s->divide - before;
+}
+
+static void serve(struct ergon_sampler *s, uint64_t points)
+{
+	uint64_t now = ergon_clock_ns();
+	uint64_t planned = s->origin_ns + (s->passed + 1) * s->tick_ns;
+	uint64_t due = pass(s, points);
+
+	pthread_mutex_lock(&s->lock);
+	s->stats.ticks += due > 0;
+	if (now > planned && now - planned > s->stats.late_ns_max)
+		s->stats.late_ns_max = now - planned;
+	pthread_mutex_unlock(&s->lock);
+	if (due > 0) {
+		take_sample(s, due - 1);
+	} else {
+		read_meter(s);
+		s->pending_flags |= s->work.reading.flags;
+	}
+	pthread_mutex_lock(&s->lock);
+	s->stats.cpu_ns = ergon_clock_thread_cpu_ns();
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void *run(void *arg)
+{
+	struct ergon_sampler *s = arg;
+	struct pollfd fds[] = {
+		{ .fd = s->stop_fd, .events = POLLIN },
+		{ .fd = s->timer_fd, .events = POLLIN },
+	};
+
+	pthread_setname_np(pthread_self(), s->thread_name);
+	for (;;) {
+		uint64_t points;
+
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			break;
+		if (fds[0].revents || s->stopping)
+			break;
+		if (!fds[1].revents)
+			continue;
+		if (passed_points(s, &points) < 0)
+			break;
+		if (points > 0)
+			serve(s, points);
+	}
+	return NULL;
+}
+
+static void close_fds(struct ergon_sampler *s)
+{
+	if (s->timer_fd >= 0)
+		close(s->timer_fd);
+	if (s->stop_fd >= 0)
+		close(s->stop_fd);
+	s->timer_fd = -1;
+	s->stop_fd = -1;
+}
+
+/* Create the thread with every signal blocked, so that none is ever delivered to it. */
+static int create_thread(struct ergon_sampler *s)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int rc;
+
+	rc = pthread_attr_init(&attr);
+	if (rc)
+		return rc;
+	pthread_attr_setstacksize(&attr, SAMPLER_STACK);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&s->thread, &attr, run, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return rc;
+}
+
+static int set_timer(struct ergon_sampler *s)
+{
+	uint64_t first = s->origin_ns + s->tick_ns;
+	struct itimerspec grid = {
+		.it_interval = { (time_t)(s->tick_ns / 1000000000u), (long)(s->tick_ns % 1000000000u) },
+		.it_value = { (time_t)(first / 1000000000u), (long)(first % 1000000000u) },
+	};
+
+	return timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &grid, NULL);
+}
+
+int ergon_sampler_start(struct ergon_sampler *s, struct ergon_error *err)
+{
+	int rc;
+
+	if (s->started) {
+		errno = EALREADY;
+		return ergon_error_set(err, "the sampler was started before");
+	}
+	s->owner = getpid();
+	s->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->timer_fd < 0 || s->stop_fd < 0)
+		goto fail;
+	take_sample(s, 0);
+	s->started = true;
+	s->origin_ns = s->work.reading.t_ns;
+	if (set_timer(s) < 0)
+		goto fail;
+	rc = create_thread(s);
+	if (rc) {
+		errno = rc;
+		goto fail;
+	}
+	s->running = true;
+	return 0;
+fail:
+	ergon_error_set(err, "cannot start the sampler: %s", strerror(errno));
+	close_fds(s);
+	return -1;
+}
+
+void ergon_sampler_stop(struct ergon_sampler *s)
+{
+	uint64_t one = 1, points, due;
+	ssize_t written;
+
+	if (!s->running)
+		return;
+	s->running = false;
+	if (s->owner != getpid())
+		return;
+	s->stopping = true;
+	/* Cannot fail: the counter is 0. If it did, the next tick would see the flag. */
+	written = write(s->stop_fd, &one, sizeof(one));
+	(void)written;
+	pthread_join(s->thread, NULL);
+	/* Ticks that passed while the thread was kept from running: the last sample serves one. */
+	if (passed_points(s, &points) < 0)
+		points = 0;
+	due = pass(s, points);
+	pthread_mutex_lock(&s->lock);
+	s->stats.ticks += due > 0;
+	pthread_mutex_unlock(&s->lock);
+	take_sample(s, due > 0 ? due - 1 : 0);
+	close_fds(s);
+}
+
+void ergon_sampler_destroy(struct ergon_sampler *s)
+{
+	int saved = errno;
+
+	if (!s)
+		return;
+	ergon_sampler_stop(s);
+	close_fds(s);
+	if (s->owner == getpid())
+		pthread_mutex_destroy(&s->lock);
+	free(s);
+	errno = saved;
+}
+
+void ergon_sampler_stats(const struct ergon_sampler *s, struct ergon_sampler_stats *out)
+{
+	/* The lock is not part of what a reader promises to leave alone. */
+	pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
+
+	if (s->owner != getpid()) {
+		memset(out, 0, sizeof(*out));
+		return;
+	}
+	pthread_mutex_lock(lock);
+	*out = s->stats;
+	pthread_mutex_unlock(lock);
+}
+
+void ergon_sampler_latest(struct ergon_sampler *s, struct ergon_sample *out)
+{
+	if (s->owner != getpid()) {
+		memset(out, 0, sizeof(*out));
+		return;
+	}
+	pthread_mutex_lock(&s->lock);
+	*out = s->latest;
+	pthread_mutex_unlock(&s->lock);
+}
