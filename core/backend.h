@@ -84,11 +84,35 @@ struct ergon_backend {
 extern const struct ergon_backend *const ergon_backends[];
 
 /* Each ends its own file. */
+extern const struct ergon_backend ergon_backend_perf;
+extern const struct ergon_backend ergon_backend_powercap;
 extern const struct ergon_backend ergon_backend_model;
 
 const struct ergon_backend *ergon_backend_by_name(const char *name);
 
 const char *ergon_probe_word(enum ergon_probe_state state);
+
+/* --- for backends --- */
+
+/* Fill a probe; a backend that is ok gives neither reason nor remedy. */
+void ergon_probe_set(struct ergon_probe *probe, enum ergon_probe_state state, const char *remedy,
+		     const char *reason_fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* "NAME: REASON; REMEDY" into err. */
+void ergon_probe_error(const char *name, const struct ergon_probe *probe, struct ergon_error *err);
+
+/* A growing list of dropped sources. Adding to NULL or without memory does nothing. */
+struct ergon_drops {
+	struct ergon_dropped *items;
+	size_t n;
+};
+
+void ergon_drop(struct ergon_drops *drops, const char *what, const char *why_fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void ergon_drops_free(struct ergon_drops *drops);
+
+/* Name a channel by domain, package and die: "package0", "package1-die3", "platform". */
+void ergon_channel_set_name(struct ergon_channel *ch);
 
 /* Plausibility guard of a domain: the machine's own, else a generous default (W). */
 double ergon_machine_max_watts(const struct ergon_machine *m, enum ergon_domain domain);

@@ -162,31 +162,35 @@ static int fill_tables(struct model *model, const struct ergon_machine *m)
 			.in_total = true,
 			.source = "model",
 		};
-		snprintf(ch->name, sizeof(ch->name), "package%d", ch->package);
+		ergon_channel_set_name(ch);
 		snprintf(ch->detail, sizeof(ch->detail), "/proc/stat, node %g W idle, %g W busy",
 			 idle, max);
 	}
 	return 0;
 }
 
-static void *model_open(const struct ergon_machine *m, struct ergon_error *err)
+static struct model *build(const struct ergon_machine *m, struct ergon_probe *out)
 {
 	struct model *model = calloc(1, sizeof(*model));
 
 	if (!model || m->topo->ncpus == 0) {
-		ergon_error_set(err, "model: %s", model ? "no CPU in the topology" : "out of memory");
+		ergon_probe_set(out, ERGON_PROBE_UNSUPPORTED, "",
+				model ? "no CPU in the topology" : "out of memory");
 		free(model);
 		return NULL;
 	}
 	model->tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
 	model->stat_fd = ergon_sysroot_open_file(m->sysroot, "/proc/stat", O_RDONLY);
 	if (model->stat_fd < 0) {
-		ergon_error_set(err, "model: /proc/stat: %s", strerror(errno));
+		ergon_probe_set(out, ERGON_PROBE_ABSENT, "mount /proc", "/proc/stat: %s",
+				strerror(errno));
 	} else if (fill_tables(model, m) < 0) {
-		ergon_error_set(err, "model: out of memory");
+		ergon_probe_set(out, ERGON_PROBE_UNSUPPORTED, "", "out of memory");
 	} else if (read_stat(model) < 0) {
-		ergon_error_set(err, "model: /proc/stat has no line for any CPU");
+		ergon_probe_set(out, ERGON_PROBE_ABSENT, "mount /proc",
+				"/proc/stat has no line for any CPU");
 	} else {
+		ergon_probe_set(out, ERGON_PROBE_OK, "", "%s", "");
 		model->start_ns = ergon_clock_ns();
 		return model;
 	}
@@ -196,15 +200,17 @@ static void *model_open(const struct ergon_machine *m, struct ergon_error *err)
 
 static void model_probe(const struct ergon_machine *m, struct ergon_probe *out)
 {
-	struct ergon_error err = { "" };
-	void *inst = model_open(m, &err);
+	model_close(build(m, out));
+}
 
-	*out = (struct ergon_probe){ .state = inst ? ERGON_PROBE_OK : ERGON_PROBE_ABSENT };
-	if (!inst) {
-		snprintf(out->reason, sizeof(out->reason), "%.255s", err.text);
-		snprintf(out->remedy, sizeof(out->remedy), "mount /proc");
-	}
-	model_close(inst);
+static void *model_open(const struct ergon_machine *m, struct ergon_error *err)
+{
+	struct ergon_probe probe;
+	struct model *model = build(m, &probe);
+
+	if (!model)
+		ergon_probe_error("model", &probe, err);
+	return model;
 }
 
 static size_t model_channels(const void *inst, const struct ergon_channel **out)

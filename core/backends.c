@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of backends, and what they share. */
+#include <errno.h>
+#include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend.h"
 
 const struct ergon_backend *const ergon_backends[] = {
+	&ergon_backend_perf,
+	&ergon_backend_powercap,
 	&ergon_backend_model,
 	NULL
 };
@@ -47,4 +53,60 @@ const char *ergon_probe_word(enum ergon_probe_state state)
 double ergon_machine_max_watts(const struct ergon_machine *m, enum ergon_domain domain)
 {
 	return m->max_watts[domain] > 0 ? m->max_watts[domain] : generous_watts[domain];
+}
+
+void ergon_probe_set(struct ergon_probe *probe, enum ergon_probe_state state, const char *remedy,
+		     const char *reason_fmt, ...)
+{
+	va_list ap;
+
+	probe->state = state;
+	snprintf(probe->remedy, sizeof(probe->remedy), "%s", remedy);
+	va_start(ap, reason_fmt);
+	vsnprintf(probe->reason, sizeof(probe->reason), reason_fmt, ap);
+	va_end(ap);
+}
+
+void ergon_probe_error(const char *name, const struct ergon_probe *probe, struct ergon_error *err)
+{
+	ergon_error_set(err, "%s: %s%s%s", name, probe->reason, *probe->remedy ? "; " : "",
+			probe->remedy);
+}
+
+void ergon_drop(struct ergon_drops *drops, const char *what, const char *why_fmt, ...)
+{
+	struct ergon_dropped *grown;
+	int saved = errno;
+	va_list ap;
+
+	if (!drops)
+		return;
+	grown = realloc(drops->items, (drops->n + 1) * sizeof(*grown));
+	if (grown) {
+		drops->items = grown;
+		grown += drops->n++;
+		snprintf(grown->what, sizeof(grown->what), "%s", what);
+		va_start(ap, why_fmt);
+		vsnprintf(grown->why, sizeof(grown->why), why_fmt, ap);
+		va_end(ap);
+	}
+	errno = saved;
+}
+
+void ergon_drops_free(struct ergon_drops *drops)
+{
+	free(drops->items);
+	*drops = (struct ergon_drops){ NULL, 0 };
+}
+
+void ergon_channel_set_name(struct ergon_channel *ch)
+{
+	const char *domain = ergon_domain_name(ch->domain);
+
+	if (ch->package < 0)
+		snprintf(ch->name, sizeof(ch->name), "%s", domain);
+	else if (ch->die < 0)
+		snprintf(ch->name, sizeof(ch->name), "%s%d", domain, ch->package);
+	else
+		snprintf(ch->name, sizeof(ch->name), "%s%d-die%d", domain, ch->package, ch->die);
 }

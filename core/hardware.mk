@@ -2,9 +2,13 @@
 libergoncore_la_SOURCES += \
 	core/backend.h \
 	core/backend_model.c \
+	core/backend_perf.c \
+	core/backend_powercap.c \
 	core/backends.c \
 	core/meter.c \
 	core/meter.h \
+	core/powercap.c \
+	core/powercap.h \
 	core/sysroot.c \
 	core/sysroot.h \
 	core/topo.c \

@@ -87,6 +87,12 @@ bool ergon_topo_has_dies(const struct ergon_topo *topo)
 	return false;
 }
 
+bool ergon_topo_counts_per_package(const struct ergon_topo *topo)
+{
+	return strcmp(topo->vendor, "AuthenticAMD") == 0 ||
+	       strcmp(topo->vendor, "HygonGenuine") == 0;
+}
+
 void ergon_topo_free(struct ergon_topo *topo)
 {
 	int saved = errno;

@@ -60,6 +60,9 @@ int ergon_topo_package_index(const struct ergon_topo *topo, int package);
 /* True when some package has more than one die. */
 bool ergon_topo_has_dies(const struct ergon_topo *topo);
 
+/* True on AMD and Hygon, where dies of a package show one and the same counter. */
+bool ergon_topo_counts_per_package(const struct ergon_topo *topo);
+
 /*
  * Parse the kernel's list format ("0,18", "0-3,8"). Returns the number of
  * CPUs, ascending, in a malloc'ed *cpus; -1 + EINVAL on bad text.

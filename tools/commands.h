@@ -11,5 +11,6 @@
 typedef int ergon_command_f(int argc, char **argv);
 
 ergon_command_f ergon_cmd_help;
+ergon_command_f ergon_cmd_list;
 
 #endif

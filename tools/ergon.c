@@ -13,6 +13,7 @@ static const struct {
 	ergon_command_f *run;
 	const char *help;
 } commands[] = {
+	{ "list", ergon_cmd_list, "show what can be measured here, or why not" },
 	{ "help", ergon_cmd_help, "explain configuration keys, environment variables, flags" },
 };
 

@@ -4,6 +4,9 @@ bin_PROGRAMS += ergon
 ergon_SOURCES = \
 	tools/commands.h \
 	tools/ergon.c \
-	tools/help.c
+	tools/help.c \
+	tools/list.c \
+	tools/machine.c \
+	tools/machine.h
 ergon_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 ergon_LDADD = libergoncore.la $(JANSSON_LIBS)

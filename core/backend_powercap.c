@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RAPL through powercap: one file per zone, in microjoules, kept open and
+ * read with pread. Since the PLATYPUS fix (Linux 5.10) energy_uj is
+ * readable by root alone: that is a permission, never 0 J.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend.h"
+#include "powercap.h"
+
+#define REMEDY_DRIVER "modprobe intel_rapl_msr (or intel_rapl_tpmi); in a VM or container measure on the host"
+#define REMEDY_RIGHTS "run as root, or let a group read " ERGON_POWERCAP_DIR "/*/energy_uj (udev or tmpfiles)"
+#define REMEDY_MASKED "mount the host's /sys/devices/virtual/powercap into the container, or measure outside"
+
+struct powercap {
+	size_t nchannels;
+	struct ergon_channel *channels;
+	int *fds;
+	struct ergon_drops drops;
+};
+
+static void powercap_close(void *inst)
+{
+	struct powercap *pc = inst;
+	int saved = errno;
+
+	if (!pc)
+		return;
+	for (size_t i = 0; i < pc->nchannels; i++)
+		close(pc->fds[i]);
+	free(pc->fds);
+	free(pc->channels);
+	ergon_drops_free(&pc->drops);
+	free(pc);
+	errno = saved;
+}
+
+static void fill_channel(const struct ergon_machine *m, const struct ergon_zone *zone,
+			 struct ergon_channel *ch)
+{
+	*ch = (struct ergon_channel){
+		.domain = zone->domain,
+		.package = zone->package,
+		.die = zone->die,
+		.unit_j = 1e-6,
+		.modulus = ergon_zone_modulus_uj(zone->range_uj),
+		.max_watts = ergon_machine_max_watts(m, zone->domain),
+		.in_total = zone->domain == ERGON_DOMAIN_PACKAGE || zone->domain == ERGON_DOMAIN_DRAM,
+		.source = "powercap",
+	};
+	ergon_channel_set_name(ch);
+	snprintf(ch->detail, sizeof(ch->detail), "%s", zone->entry);
+}
+
+struct tally {
+	size_t forbidden;
+	size_t zero;
+};
+
+/* Open one zone and read it once; a zone that does not answer is dropped. */
+static void add_zone(struct powercap *pc, const struct ergon_machine *m,
+		     const struct ergon_zone *zone, struct tally *tally)
+{
+	char path[PATH_MAX];
+	uint64_t value;
+	int fd;
+
+	snprintf(path, sizeof(path), ERGON_POWERCAP_DIR "/%s/energy_uj", zone->entry);
+	fd = ergon_sysroot_open_file(m->sysroot, path, O_RDONLY);
+	if (fd < 0 || ergon_fd_read_u64(fd, &value) < 0) {
+		tally->forbidden += errno == EACCES || errno == EPERM;
+		ergon_drop(&pc->drops, zone->entry, "energy_uj: %s", strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	tally->zero += value == 0;
+	pc->fds[pc->nchannels] = fd;
+	fill_channel(m, zone, &pc->channels[pc->nchannels++]);
+}
+
+/* psys holds the packages, so it is a total only where nothing else is. */
+static bool choose_total(struct powercap *pc)
+{
+	struct ergon_channel *platform = NULL;
+
+	for (size_t i = 0; i < pc->nchannels; i++) {
+		if (pc->channels[i].in_total)
+			return true;
+		if (pc->channels[i].domain == ERGON_DOMAIN_PLATFORM && !platform)
+			platform = &pc->channels[i];
+	}
+	if (platform)
+		platform->in_total = true;
+	return platform != NULL;
+}
+
+/* Why these zones give no energy; OK when they do. */
+static void judge(struct powercap *pc, const struct ergon_zones *zones, const struct tally *tally,
+		  struct ergon_probe *out)
+{
+	if (zones->nentries == 0)
+		ergon_probe_set(out, ERGON_PROBE_ABSENT, REMEDY_DRIVER,
+				"no RAPL zone in " ERGON_POWERCAP_DIR);
+	else if (zones->nzones == 0)
+		ergon_probe_set(out, ERGON_PROBE_UNSUPPORTED, REMEDY_MASKED,
+				"%zu RAPL zones are listed, none can be identified", zones->nentries);
+	else if (pc->nchannels > 0 && tally->zero == pc->nchannels)
+		ergon_probe_set(out, ERGON_PROBE_ZERO, "in a VM measure on the host",
+				"all RAPL zones read 0");
+	else if (choose_total(pc))
+		ergon_probe_set(out, ERGON_PROBE_OK, "", "%s", "");
+	else if (tally->forbidden > 0)
+		ergon_probe_set(out, ERGON_PROBE_PERMISSION, REMEDY_RIGHTS,
+				"energy_uj of %zu of %zu RAPL zones may not be read",
+				tally->forbidden, zones->nzones);
+	else if (pc->nchannels > 0)
+		ergon_probe_set(out, ERGON_PROBE_UNSUPPORTED, "",
+				"no package, dram or psys zone among the %zu readable ones",
+				pc->nchannels);
+	else
+		ergon_probe_set(out, ERGON_PROBE_UNSUPPORTED, REMEDY_MASKED,
+				"none of %zu RAPL zones has a readable energy_uj", zones->nzones);
+}
+
+static struct powercap *discover(const struct ergon_machine *m, struct ergon_probe *out)
+{
+	struct powercap *pc = calloc(1, sizeof(*pc));
+	struct tally tally = { 0, 0 };
+	struct ergon_zones zones;
+
+	if (!pc || ergon_zones_scan(m, &zones, &pc->drops) < 0) {
+		if (errno == EACCES)
+			ergon_probe_set(out, ERGON_PROBE_PERMISSION, REMEDY_RIGHTS,
+					ERGON_POWERCAP_DIR ": %s", strerror(errno));
+		else
+			ergon_probe_set(out, ERGON_PROBE_ABSENT, REMEDY_DRIVER,
+					ERGON_POWERCAP_DIR ": %s", strerror(errno));
+		powercap_close(pc);
+		return NULL;
+	}
+	pc->channels = calloc(zones.nzones + 1, sizeof(*pc->channels));
+	pc->fds = calloc(zones.nzones + 1, sizeof(*pc->fds));
+	if (pc->channels && pc->fds) {
+		for (size_t i = 0; i < zones.nzones; i++)
+			add_zone(pc, m, &zones.zones[i], &tally);
+		judge(pc, &zones, &tally, out);
+	} else {
+		ergon_probe_set(out, ERGON_PROBE_UNSUPPORTED, "", "out of memory");
+	}
+	ergon_zones_free(&zones);
+	if (out->state == ERGON_PROBE_OK)
+		return pc;
+	powercap_close(pc);
+	return NULL;
+}
+
+static void powercap_probe(const struct ergon_machine *m, struct ergon_probe *out)
+{
+	powercap_close(discover(m, out));
+}
+
+static void *powercap_open(const struct ergon_machine *m, struct ergon_error *err)
+{
+	struct ergon_probe probe;
+	struct powercap *pc = discover(m, &probe);
+
+	if (!pc)
+		ergon_probe_error("powercap", &probe, err);
+	return pc;
+}
+
+static size_t powercap_channels(const void *inst, const struct ergon_channel **out)
+{
+	const struct powercap *pc = inst;
+
+	*out = pc->channels;
+	return pc->nchannels;
+}
+
+static size_t powercap_dropped(const void *inst, const struct ergon_dropped **out)
+{
+	const struct powercap *pc = inst;
+
+	*out = pc->drops.items;
+	return pc->drops.n;
+}
+
+static size_t powercap_read(void *inst, uint64_t *raw, bool *ok)
+{
+	struct powercap *pc = inst;
+	size_t good = 0;
+
+	for (size_t i = 0; i < pc->nchannels; i++) {
+		ok[i] = ergon_fd_read_u64(pc->fds[i], &raw[i]) == 0;
+		good += ok[i];
+	}
+	return good;
+}
+
+const struct ergon_backend ergon_backend_powercap = {
+	.name = "powercap",
+	.help = "RAPL counters through /sys/class/powercap",
+	.automatic = true,
+	.probe = powercap_probe,
+	.open = powercap_open,
+	.channels = powercap_channels,
+	.dropped = powercap_dropped,
+	.read = powercap_read,
+	.close = powercap_close,
+};

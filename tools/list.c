@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `ergon list`: what can be measured on this machine, or why not and what to do. */
+#include <getopt.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "machine.h"
+#include "meter.h"
+
+#define LIST_VERSION 1
+
+struct options {
+	const char *mechanisms;   /* NULL: the configuration's */
+	const char *config;
+	bool json;
+};
+
+static void usage(FILE *out)
+{
+	fprintf(out,
+		"usage: ergon list [-m MECHANISM[,...]] [--json] [--config FILE]\n"
+		"\n"
+		"Shows which energy counters this machine offers and which would be used.\n"
+		"\n"
+		"  -m, --mechanism LIST  ask for these, in order of preference:\n"
+		"                       ");
+	for (size_t i = 0; ergon_backends[i]; i++)
+		fprintf(out, " %s,", ergon_backends[i]->name);
+	fprintf(out, " auto\n"
+		"  -j, --json            print JSON\n"
+		"      --config FILE     read FILE instead of %s\n"
+		"  -h, --help            print this\n"
+		"\n"
+		"Exit status: 0 something can be measured, 1 nothing, 2 wrong usage.\n",
+		ergon_conf_default_path());
+}
+
+static bool known_mechanisms(const char *list)
+{
+	char name[32];
+
+	while (*list) {
+		size_t len = strcspn(list, ",");
+
+		snprintf(name, sizeof(name), "%.*s", (int)(len < 31 ? len : 31), list);
+		if (strcmp(name, "auto") != 0 && !ergon_backend_by_name(name)) {
+			fprintf(stderr, "ergon list: no mechanism '%s'; `ergon list --help` names them\n",
+				name);
+			return false;
+		}
+		list += len + (list[len] == ',');
+	}
+	return true;
+}
+
+/* 0; an exit code + 1 to stop with. */
+static int parse_options(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {
+		{ "mechanism", required_argument, NULL, 'm' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "config", required_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "m:jh", longs, NULL)) != -1) {
+		switch (c) {
+		case 'm':
+			o->mechanisms = optarg;
+			break;
+		case 'j':
+			o->json = true;
+			break;
+		case 'c':
+			o->config = optarg;
+			break;
+		case 'h':
+			usage(stdout);
+			return ERGON_EXIT_OK + 1;
+		default:
+			usage(stderr);
+			return ERGON_EXIT_USAGE + 1;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "ergon list: unexpected argument '%s'\n", argv[optind]);
+		return ERGON_EXIT_USAGE + 1;
+	}
+	if (o->mechanisms && !known_mechanisms(o->mechanisms))
+		return ERGON_EXIT_USAGE + 1;
+	return 0;
+}
+
+/* --- what was found; printed as text or JSON --- */
+
+#define MAX_BACKENDS 16
+
+struct findings {
+	const struct ergon_meter *meter; /* NULL: nothing can be measured */
+	size_t nchannels;
+	const struct ergon_channel *channels;
+	size_t ndropped;
+	const struct ergon_dropped *dropped;
+	size_t nbackends;
+	struct ergon_probe probes[MAX_BACKENDS];
+};
+
+static void gather(struct findings *f, const struct ergon_machine *m, const struct ergon_meter *meter)
+{
+	for (size_t i = 0; ergon_backends[i] && i < MAX_BACKENDS; i++, f->nbackends++)
+		ergon_backends[i]->probe(m, &f->probes[i]);
+	f->meter = meter;
+	if (meter) {
+		f->nchannels = ergon_meter_channels(meter, &f->channels);
+		f->ndropped = ergon_meter_dropped(meter, &f->dropped);
+	}
+}
+
+static void print_id(int id, int width)
+{
+	if (id < 0)
+		printf("%-*s", width, "-");
+	else
+		printf("%-*d", width, id);
+}
+
+static void print_text(const struct findings *f)
+{
+	printf("%-10s %-12s %s\n", "MECHANISM", "STATE", "WHAT");
+	for (size_t i = 0; i < f->nbackends; i++) {
+		const struct ergon_probe *probe = &f->probes[i];
+
+		printf("%-10s %-12s %s\n", ergon_backends[i]->name, ergon_probe_word(probe->state),
+		       *probe->reason ? probe->reason : ergon_backends[i]->help);
+		if (*probe->remedy)
+			printf("%-23s -> %s\n", "", probe->remedy);
+	}
+	if (!f->meter)
+		return;
+	printf("\nIn use: %s. The total covers %s.\n\n", ergon_meter_backend(f->meter)->name,
+	       ergon_meter_scope(f->meter));
+	printf("%-16s %-9s %-8s %-4s %-6s %s\n", "CHANNEL", "DOMAIN", "PACKAGE", "DIE", "TOTAL",
+	       "READ FROM");
+	for (size_t i = 0; i < f->nchannels; i++) {
+		const struct ergon_channel *ch = &f->channels[i];
+
+		printf("%-16s %-9s ", ch->name, ergon_domain_name(ch->domain));
+		print_id(ch->package, 9);
+		print_id(ch->die, 5);
+		printf("%-6s %s\n", ch->in_total ? "yes" : "no", ch->detail);
+	}
+	if (f->ndropped > 0)
+		printf("\nLeft out:\n");
+	for (size_t i = 0; i < f->ndropped; i++)
+		printf("  %s: %s\n", f->dropped[i].what, f->dropped[i].why);
+}
+
+static json_t *json_id(int id)
+{
+	return id < 0 ? json_null() : json_integer(id);
+}
+
+static json_t *json_channels(const struct findings *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < f->nchannels; i++) {
+		const struct ergon_channel *ch = &f->channels[i];
+
+		json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:b}",
+			"name", ch->name, "domain", ergon_domain_name(ch->domain),
+			"package", json_id(ch->package), "die", json_id(ch->die),
+			"kind", "energy", "unit", "J", "source", ch->source,
+			"detail", ch->detail, "in_total", ch->in_total));
+	}
+	return list;
+}
+
+static json_t *json_mechanisms(const struct findings *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < f->nbackends; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}",
+			"name", ergon_backends[i]->name,
+			"state", ergon_probe_word(f->probes[i].state),
+			"reason", f->probes[i].reason, "remedy", f->probes[i].remedy));
+	return list;
+}
+
+static json_t *json_dropped(const struct findings *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < f->ndropped; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s}", "what", f->dropped[i].what,
+						      "why", f->dropped[i].why));
+	return list;
+}
+
+static int print_json(const struct findings *f)
+{
+	json_t *root = json_pack("{s:i, s:s?, s:s?, s:o, s:o, s:o}", "v", LIST_VERSION,
+		"mechanism", f->meter ? ergon_meter_backend(f->meter)->name : NULL,
+		"scope", f->meter ? ergon_meter_scope(f->meter) : NULL,
+		"channels", json_channels(f), "mechanisms", json_mechanisms(f),
+		"dropped", json_dropped(f));
+	int rc = root ? json_dumpf(root, stdout, JSON_INDENT(2)) : -1;
+
+	json_decref(root);
+	putchar('\n');
+	return rc;
+}
+
+int ergon_cmd_list(int argc, char **argv)
+{
+	struct options o = { NULL, NULL, false };
+	struct ergon_error err = { "" };
+	struct findings f = { 0 };
+	struct machine machine;
+	struct ergon_meter *meter = NULL;
+	int stop = parse_options(argc, argv, &o);
+	int rc = ERGON_EXIT_FAILURE;
+
+	if (stop)
+		return stop - 1;
+	if (machine_open(&machine, o.config, &err) == 0) {
+		meter = ergon_meter_open(&machine.view,
+					 o.mechanisms ? o.mechanisms : machine.conf.mechanism,
+					 machine.conf.allow_model, &err);
+		gather(&f, &machine.view, meter);
+		if (!o.json)
+			print_text(&f);
+		else if (print_json(&f) < 0)
+			ergon_error_set(&err, "out of memory");
+		rc = meter ? ERGON_EXIT_OK : ERGON_EXIT_FAILURE;
+	}
+	if (rc != ERGON_EXIT_OK) {
+		fflush(stdout);
+		fprintf(stderr, "ergon list: %s%s\n", f.nbackends ? "nothing to measure with: " : "",
+			err.text);
+	}
+	ergon_meter_close(meter);
+	machine_close(&machine);
+	return rc;
+}
