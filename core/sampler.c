@@ -12,7 +12,6 @@
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -23,8 +22,7 @@
 
 #include "clock.h"
 #include "flags.h"
-
-#define SAMPLER_STACK (256u * 1024u)
+#include "thread.h"
 
 struct ergon_sampler {
 	struct ergon_meter *meter;
@@ -104,6 +102,7 @@ static void read_meter(struct ergon_sampler *s)
 	ergon_meter_read(s->meter, reading);
 	pthread_mutex_lock(&s->lock);
 	s->stats.flags |= reading->flags;
+	s->stats.reads++;
 	s->stats.read_ns_sum += reading->read_ns;
 	if (reading->read_ns > s->stats.read_ns_max)
 		s->stats.read_ns_max = reading->read_ns;
@@ -206,25 +205,6 @@ static void close_fds(struct ergon_sampler *s)
 	s->stop_fd = -1;
 }
 
-/* Create the thread with every signal blocked, so that none is ever delivered to it. */
-static int create_thread(struct ergon_sampler *s)
-{
-	pthread_attr_t attr;
-	sigset_t all, old;
-	int rc;
-
-	rc = pthread_attr_init(&attr);
-	if (rc)
-		return rc;
-	pthread_attr_setstacksize(&attr, SAMPLER_STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&s->thread, &attr, run, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return rc;
-}
-
 static int set_timer(struct ergon_sampler *s)
 {
 	uint64_t first = s->origin_ns + s->tick_ns;
@@ -254,7 +234,7 @@ int ergon_sampler_start(struct ergon_sampler *s, struct ergon_error *err)
 	s->origin_ns = s->work.reading.t_ns;
 	if (set_timer(s) < 0)
 		goto fail;
-	rc = create_thread(s);
+	rc = ergon_thread_create(&s->thread, run, s);
 	if (rc) {
 		errno = rc;
 		goto fail;

@@ -28,6 +28,7 @@ struct ergon_sampler_stats {
 	uint64_t samples;         /* baseline and final sample included */
 	uint64_t ticks;           /* planned ticks that were served */
 	uint64_t missed;
+	uint64_t reads;           /* of the meter: samples and keep-alive reads */
 	uint64_t read_ns_sum;
 	uint64_t read_ns_max;
 	uint64_t late_ns_max;     /* wake-up after the planned time */

@@ -4,7 +4,15 @@ libergonbase_la_SOURCES += \
 	core/board.c \
 	core/board.h
 libergoncore_la_SOURCES += \
+	core/ring.c \
+	core/ring.h \
 	core/sampler.c \
-	core/sampler.h
+	core/sampler.h \
+	core/samples_csv.c \
+	core/samples_csv.h \
+	core/thread.c \
+	core/thread.h \
+	core/writer.c \
+	core/writer.h
 libergoncore_la_CFLAGS += -pthread
 libergoncore_la_LIBADD += -lpthread

@@ -7,7 +7,9 @@ dist_check_SCRIPTS += tests/standin/make-sysroot
 if HAVE_CMOCKA
 sampling_unit_tests = \
 	tests/unit/board \
-	tests/unit/sampler
+	tests/unit/ring \
+	tests/unit/sampler \
+	tests/unit/writer
 check_PROGRAMS += $(sampling_unit_tests)
 TESTS += $(sampling_unit_tests)
 
@@ -17,4 +19,10 @@ tests_unit_board_LDADD = $(UNIT_LIBS)
 tests_unit_sampler_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_sampler_CFLAGS = $(UNIT_CFLAGS) -pthread
 tests_unit_sampler_LDADD = $(UNIT_LIBS) -lm
+tests_unit_ring_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_ring_CFLAGS = $(UNIT_CFLAGS) -pthread
+tests_unit_ring_LDADD = $(UNIT_LIBS)
+tests_unit_writer_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_writer_CFLAGS = $(UNIT_CFLAGS) -pthread
+tests_unit_writer_LDADD = $(UNIT_LIBS)
 endif
