@@ -14,6 +14,7 @@ static const struct {
 	const char *help;
 } commands[] = {
 	{ "list", ergon_cmd_list, "show what can be measured here, or why not" },
+	{ "merge", ergon_cmd_merge, "one table from the files of all ranks of an MPI step" },
 	{ "help", ergon_cmd_help, "explain configuration keys, environment variables, flags" },
 };
 

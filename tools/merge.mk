@@ -1,1 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# merge_main.c parses options; the rest is what tests link.
+merge_sources = \
+	tools/ledger_read.c \
+	tools/ledger_read.h \
+	tools/merge.c \
+	tools/merge.h \
+	tools/merge_csv.c \
+	tools/merge_json.c \
+	tools/merge_scan.c \
+	tools/merge_scan.h \
+	tools/merge_text.c \
+	tools/problem.c \
+	tools/problem.h \
+	tools/rankfile.c \
+	tools/rankfile.h \
+	tools/strmap.c \
+	tools/strmap.h \
+	tools/text.c \
+	tools/text.h
+ergon_SOURCES += $(merge_sources) tools/merge_main.c
+ergon_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/pmpi
+ergon_LDADD += -lm
+dist_doc_DATA += doc/reading-the-result.md

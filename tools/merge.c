@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "merge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flags.h"
+#include "ledger_read.h"
+#include "merge_scan.h"
+
+#define MAX_SIZE (1 << 26)      /* ranks; a larger size= is a damaged header */
+#define VOTES 64                /* heads read to find out which run this is */
+#define ROUNDING 0.5e-9         /* of a figure with nine decimals */
+#define TOLERANCE 1e-9          /* relative */
+#define SEPARATOR "\x1f"        /* cannot be in a cleaned text */
+
+/* Activities in which a rank waits for another. */
+static const bool is_waiting[ERGON_ACTIVITY_COUNT] = {
+	[ERGON_ACTIVITY_WAIT] = true,
+	[ERGON_ACTIVITY_COLLECTIVE] = true,
+	[ERGON_ACTIVITY_POLL] = true,
+};
+
+/* --- sums --- */
+
+double merge_mean(const struct merge_stat *stat)
+{
+	return stat->ranks ? stat->total / stat->ranks : 0;
+}
+
+unsigned merge_flags(const struct merge_cost *cost)
+{
+	bool is_short = cost->short_s > 0.5 * cost->time.total;
+
+	return cost->flags | (is_short ? (unsigned)ERGON_FLAG_SHORT : 0);
+}
+
+static void stat_add(struct merge_stat *stat, int rank, double value)
+{
+	if (stat->ranks == 0 || value < stat->min) {
+		stat->min = value;
+		stat->min_rank = rank;
+	}
+	if (stat->ranks == 0 || value > stat->max) {
+		stat->max = value;
+		stat->max_rank = rank;
+	}
+	stat->total += value;
+	stat->ranks++;
+}
+
+static uint64_t add_counts(uint64_t a, uint64_t b)
+{
+	return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+static void cost_add(struct merge_cost *cost, int rank, const struct merge_tally *tally)
+{
+	cost->calls = add_counts(cost->calls, tally->calls);
+	cost->cpu_s += tally->cpu_s;
+	cost->short_s += tally->short_s;
+	cost->flags |= tally->flags;
+	stat_add(&cost->time, rank, tally->time_s);
+	for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
+		if (tally->measured & 1u << c)
+			stat_add(&cost->joules[c], rank, tally->joules[c]);
+}
+
+static struct merge_tally tally_of(const struct rank_row *row)
+{
+	struct merge_tally tally = {
+		.rows = 1,
+		.measured = row->measured,
+		.calls = row->calls,
+		.time_s = row->time_s,
+		.cpu_s = row->cpu_s,
+		.flags = row->flags & ~(unsigned)ERGON_FLAG_SHORT,
+	};
+
+	if (row->flags & ERGON_FLAG_SHORT)
+		tally.short_s = row->time_s;
+	memcpy(tally.joules, row->joules, sizeof(tally.joules));
+	return tally;
+}
+
+static void tally_add(struct merge_tally *to, const struct merge_tally *from)
+{
+	to->rows += from->rows;
+	to->measured |= from->measured;
+	to->calls = add_counts(to->calls, from->calls);
+	to->time_s += from->time_s;
+	to->cpu_s += from->cpu_s;
+	to->short_s += from->short_s;
+	to->flags |= from->flags;
+	for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
+		to->joules[c] += from->joules[c];
+}
+
+/* Move a rank's finished part into the sum. */
+static void settle(struct merge_cost *cost, struct merge_tally *tally, int rank)
+{
+	if (tally->rows > 0)
+		cost_add(cost, rank, tally);
+	memset(tally, 0, sizeof(*tally));
+}
+
+/* --- tables --- */
+
+static void list_add(struct merge_list *list, void *item)
+{
+	if (list->n == list->capacity) {
+		list->capacity = list->capacity ? 2 * list->capacity : 64;
+		list->items = realloc(list->items, list->capacity * sizeof(*list->items));
+		/* A tool of the user's own: without memory there is nothing to save. */
+		if (!list->items)
+			abort();
+	}
+	list->items[list->n++] = item;
+}
+
+static void list_free(struct merge_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->items[i]);
+	free(list->items);
+}
+
+/* The entry under the key; a new one of this size when there is none. */
+static void *entry(struct strmap *map, const char *key, size_t len, size_t size, bool *is_new)
+{
+	void *found = strmap_get(map, key, len);
+
+	*is_new = !found;
+	if (found)
+		return found;
+	found = calloc(1, size);
+	if (!found || strmap_put(map, key, len, found) < 0)
+		abort();
+	return found;
+}
+
+static struct merge_phase *phase_of(struct merge *m, const char *name)
+{
+	bool is_new;
+	struct merge_phase *phase = entry(&m->phase_map, name, strlen(name), sizeof(*phase), &is_new);
+
+	if (is_new) {
+		snprintf(phase->name, sizeof(phase->name), "%s", name);
+		list_add(&m->phases, phase);
+	}
+	return phase;
+}
+
+static struct merge_row *row_of(struct merge *m, const struct rank_row *from)
+{
+	char key[2 * ERGON_NAME_MAX + 4];
+	size_t phase = strlen(from->phase), function = strlen(from->function);
+	struct merge_row *row;
+	bool is_new;
+
+	memcpy(key, from->phase, phase);
+	key[phase] = (char)(1 + from->activity); /* no text holds such a byte */
+	memcpy(key + phase + 1, from->function, function);
+	row = entry(&m->row_map, key, phase + 1 + function, sizeof(*row), &is_new);
+	if (is_new) {
+		memcpy(row->phase, from->phase, phase + 1);
+		memcpy(row->function, from->function, function + 1);
+		row->activity = from->activity;
+		row->sum = phase_of(m, from->phase);
+		list_add(&m->rows, row);
+	}
+	return row;
+}
+
+static struct merge_node *node_of(struct merge *m, const struct rankfile_head *head)
+{
+	char key[128];
+	int len = snprintf(key, sizeof(key), "%s" SEPARATOR "%s", head->host, head->boot_id);
+	struct merge_node *node;
+	bool is_new;
+
+	node = entry(&m->node_map, key, (size_t)len, sizeof(*node), &is_new);
+	if (is_new) {
+		memcpy(node->host, head->host, sizeof(node->host));
+		memcpy(node->boot_id, head->boot_id, sizeof(node->boot_id));
+		list_add(&m->nodes, node);
+	}
+	return node;
+}
+
+/* --- which run --- */
+
+struct run {
+	char job[64], step[32], ns[64];
+};
+
+static void name_run(struct run *run, const struct rankfile_head *head,
+		     const struct merge_file *file)
+{
+	memset(run, 0, sizeof(*run));
+	memcpy(run->job, head->job, sizeof(run->job));
+	memcpy(run->step, head->step, sizeof(run->step));
+	snprintf(run->ns, sizeof(run->ns), "%.*s", (int)file->ns_len, file->ns);
+}
+
+/* Read only who a rank file is of. */
+static int read_identity(const struct merge_scan *scan, const struct merge_file *file,
+			 struct rankfile *f)
+{
+	char *path = merge_scan_path(scan, file);
+	int rc = -1;
+
+	if (path && file->kind == MERGE_RANK_CSV) {
+		rc = rankfile_read_head(f, path, RANKFILE_RANK);
+	} else if (path) {
+		struct problems problems = { 0 };
+		struct ledger l;
+
+		rc = ledger_read_rank(&l, path, &problems);
+		if (rc == 0)
+			rc = ledger_finish_rank(&l, path, NULL, f, &problems);
+		ledger_free(&l);
+		problems_free(&problems);
+	}
+	free(path);
+	return rc;
+}
+
+/*
+ * A directory may hold files that strayed in from another run. The run that
+ * most of some evenly chosen files agree on (majority vote) is the one.
+ */
+static void choose_run(const struct merge_scan *scan, struct rankfile *f, struct run *chosen)
+{
+	size_t first = 0, n, step;
+	unsigned lead = 0;
+
+	while (first < scan->nfiles && scan->files[first].kind < MERGE_RANK_CSV)
+		first++;
+	n = scan->nfiles - first;
+	step = n > VOTES ? n / VOTES : 1;
+	memset(chosen, 0, sizeof(*chosen));
+	for (size_t i = first; i < scan->nfiles; i += step) {
+		struct run run;
+
+		if (read_identity(scan, &scan->files[i], f) < 0)
+			continue;
+		name_run(&run, &f->head, &scan->files[i]);
+		if (memcmp(&run, chosen, sizeof(run)) == 0) {
+			lead++;
+		} else if (lead == 0) {
+			*chosen = run;
+			lead = 1;
+		} else {
+			lead--;
+		}
+	}
+}
+
+static bool is_of_run(struct merge *m, const struct run *run, const struct rankfile_head *head,
+		      const char *path)
+{
+	/* Without a chosen run no head can be read; each file then says why. */
+	if (run->job[0] == '\0' ||
+	    (strcmp(head->job, run->job) == 0 && strcmp(head->step, run->step) == 0))
+		return true;
+	problem_add(&m->problems, PROBLEM_FOREIGN, path, 0,
+		    "of job %s step %s, not of job %s step %s; not merged",
+		    head->job, head->step, run->job, run->step);
+	return false;
+}
+
+/* --- a node --- */
+
+static void add_node(struct merge *m, const struct rankfile *f, const char *path)
+{
+	struct merge_node *node = node_of(m, &f->head);
+
+	if (node->has_file) {
+		problem_add(&m->problems, PROBLEM_NODE_TWICE, path, 0,
+			    "a second account of node %s; the first is used", node->host);
+		return;
+	}
+	node->has_file = true;
+	for (size_t i = 0; i < f->nchannels; i++) {
+		int c = rankfile_column_of_domain(f->channels[i].domain);
+
+		if (f->channels[i].flags & ERGON_FLAG_ESTIMATED)
+			m->estimated = true;
+		if (c < 0)
+			continue;
+		node->measured |= 1u << c;
+		node->node_j[c] += f->channels[i].energy_j;
+		node->unattributed_j[c] += f->channels[i].unattributed_j;
+		node->values += 2;
+	}
+	if (f->partial)
+		problem_add(&m->problems, PROBLEM_PARTIAL, path, 0, "node %s: %s", node->host,
+			    f->partial);
+}
+
+static void read_node(struct merge *m, const struct merge_scan *scan,
+		      const struct merge_file *file, const struct run *run, struct rankfile *f)
+{
+	char *path = merge_scan_path(scan, file);
+	struct merge_node *node;
+	int rc;
+
+	if (!path)
+		return;
+	rc = file->kind == MERGE_NODE_CSV ?
+		rankfile_read(f, path, RANKFILE_NODE, &m->problems) :
+		ledger_read_node(f, path, &m->problems);
+	if (rc < 0 || !is_of_run(m, run, &f->head, path)) {
+		free(path);
+		return;
+	}
+	node = node_of(m, &f->head);
+	if (file->kind == MERGE_NODE_CSV || !node->has_file ||
+	    !merge_scan_twin(scan, file, MERGE_NODE_CSV))
+		add_node(m, f, path);
+	if (file->kind == MERGE_NODE_LEDGER && !node->ledger)
+		node->ledger = path;
+	else
+		free(path);
+}
+
+/* --- a rank --- */
+
+/* Texts that should be the same in all ranks. */
+static void compare_heads(struct merge *m, const struct rankfile_head *head, const char *path)
+{
+	const struct { const char *what, *first, *here; } texts[] = {
+		{ "mpi", m->head.mpi, head->mpi },
+		{ "mechanism", m->head.mechanism, head->mechanism },
+		{ "scope", m->head.scope, head->scope },
+		{ "share", m->head.share, head->share },
+	};
+
+	if (m->seen == 0) {
+		m->head = *head;
+		return;
+	}
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (strcmp(texts[i].first, texts[i].here) != 0)
+			problem_add(&m->problems, PROBLEM_MIXED, path, 0,
+				    "%s is '%s' here and '%s' in the first rank", texts[i].what,
+				    texts[i].here, texts[i].first);
+	if (head->size != m->head.size)
+		problem_add(&m->problems, PROBLEM_MIXED, path, 0,
+			    "size is %d here and %d in the first rank", head->size, m->head.size);
+}
+
+/* Whether the rank is new; marks it. */
+static bool claim_rank(struct merge *m, const struct rankfile_head *head, const char *path)
+{
+	int limit = m->seen ? m->head.size : head->size;
+
+	if (head->size > MAX_SIZE) {
+		problem_add(&m->problems, PROBLEM_HEADER, path, 0, "size %d is impossible", head->size);
+		return false;
+	}
+	if (!m->ranks_seen) {
+		m->ranks_seen = calloc((size_t)limit / 8 + 1, 1);
+		if (!m->ranks_seen)
+			abort();
+	}
+	if (head->rank >= limit) {
+		problem_add(&m->problems, PROBLEM_MIXED, path, 0,
+			    "rank %d, but the first rank says that there are %d; not merged",
+			    head->rank, limit);
+		return false;
+	}
+	if (m->ranks_seen[head->rank / 8] & 1u << head->rank % 8) {
+		problem_add(&m->problems, PROBLEM_DUPLICATE, path, 0,
+			    "rank %d is there twice; the first file is used", head->rank);
+		return false;
+	}
+	m->ranks_seen[head->rank / 8] |= (uint8_t)(1u << head->rank % 8);
+	return true;
+}
+
+static void add_row(struct merge *m, struct merge_node *node, int rank,
+		    const struct rank_row *from, const char *path)
+{
+	struct merge_row *row = row_of(m, from);
+	struct merge_tally tally = tally_of(from);
+
+	if (row->serial == m->serial) {
+		problem_add(&m->problems, PROBLEM_TEXT, path, 0,
+			    "%s, %s, %s is there twice; the first is used", from->phase,
+			    rankfile_activity_name(from->activity), from->function);
+		return;
+	}
+	row->serial = m->serial;
+	cost_add(&row->cost, rank, &tally);
+	tally_add(&row->sum->tally, &tally);
+	tally_add(&m->tally_activity[from->activity], &tally);
+	if (is_waiting[from->activity])
+		tally_add(&m->tally_waiting, &tally);
+	tally_add(&m->tally_all, &tally);
+	m->measured |= from->measured;
+	node->ranks_measured |= from->measured;
+	node->values++;
+	for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
+		node->ranks_j[c] += from->joules[c];
+	if (from->flags & ERGON_FLAG_ESTIMATED)
+		m->estimated = true;
+}
+
+static void add_rank(struct merge *m, const struct rankfile *f, const char *path)
+{
+	struct merge_node *node;
+	uint64_t calls = 0;
+	int rank = f->head.rank;
+
+	if (!claim_rank(m, &f->head, path))
+		return;
+	compare_heads(m, &f->head, path);
+	m->serial++;
+	m->seen++;
+	node = node_of(m, &f->head);
+	node->ranks++;
+	for (size_t i = 0; i < f->nrows; i++) {
+		add_row(m, node, rank, &f->rows[i], path);
+		if (f->rows[i].activity != ERGON_ACTIVITY_STARTUP)
+			calls = add_counts(calls, f->rows[i].calls);
+	}
+	for (int a = 0; a < ERGON_ACTIVITY_COUNT; a++)
+		settle(&m->activity[a], &m->tally_activity[a], rank);
+	for (size_t i = 0; i < f->nrows; i++) {
+		struct merge_phase *phase = phase_of(m, f->rows[i].phase);
+
+		settle(&phase->cost, &phase->tally, rank);
+	}
+	settle(&m->waiting, &m->tally_waiting, rank);
+	settle(&m->all, &m->tally_all, rank);
+	m->wall_s = fmax(m->wall_s, f->head.wall_s);
+	m->overhead_s += f->head.overhead_s;
+	m->missed = add_counts(m->missed, f->head.missed);
+	if (strcmp(f->head.mechanism, "model") == 0)
+		m->estimated = true;
+	if (f->partial || f->damaged) {
+		m->partial++;
+		problem_add(&m->problems, PROBLEM_PARTIAL, path, 0, "rank %d is partial: %s", rank,
+			    f->partial ? f->partial : "its file is damaged");
+	} else {
+		m->complete++;
+	}
+	if (calls == 0 && !f->partial && !f->damaged)
+		problem_add(&m->problems, PROBLEM_NO_CALLS, path, 0,
+			    "rank %d was initialised and made no MPI call that is counted", rank);
+}
+
+/* Path of the ledger of the node a rank was on, NULL: none. */
+static const char *node_ledger(struct merge *m, const struct ergon_rank_head *rank)
+{
+	struct rankfile_head head = { 0 };
+
+	memcpy(head.host, rank->host, sizeof(head.host));
+	memcpy(head.boot_id, rank->boot_id, sizeof(head.boot_id));
+	return node_of(m, &head)->ledger;
+}
+
+static int read_ledger(struct merge *m, const char *path, struct rankfile *f)
+{
+	struct ledger l;
+	int rc = ledger_read_rank(&l, path, &m->problems);
+
+	if (rc == 0)
+		rc = ledger_finish_rank(&l, path, node_ledger(m, &l.head), f, &m->problems);
+	ledger_free(&l);
+	return rc;
+}
+
+/* A damaged CSV beside a ledger: the ledger is the better one. */
+static int read_rank_csv(struct merge *m, const struct merge_scan *scan,
+			 const struct merge_file *file, const char *path, struct rankfile *f)
+{
+	int rc = rankfile_read(f, path, RANKFILE_RANK, &m->problems);
+	char *ledger;
+
+	if ((rc == 0 && !f->damaged) || !merge_scan_twin(scan, file, MERGE_RANK_LEDGER))
+		return rc;
+	if (asprintf(&ledger, "%.*sledger", (int)(strlen(path) - strlen("csv")), path) < 0)
+		return -1;
+	rc = read_ledger(m, ledger, f);
+	free(ledger);
+	if (rc < 0)
+		rc = rankfile_read(f, path, RANKFILE_RANK, &m->problems);
+	return rc;
+}
+
+static void read_rank(struct merge *m, const struct merge_scan *scan,
+		      const struct merge_file *file, const struct run *run, struct rankfile *f)
+{
+	char *path;
+	int rc;
+
+	/* The CSV is written before the ledger is removed: both may be there. */
+	if (file->kind == MERGE_RANK_LEDGER && merge_scan_twin(scan, file, MERGE_RANK_CSV))
+		return;
+	path = merge_scan_path(scan, file);
+	if (!path)
+		return;
+	if (run->job[0] && (file->ns_len != strlen(run->ns) ||
+			    memcmp(file->ns, run->ns, file->ns_len) != 0)) {
+		problem_add(&m->problems, PROBLEM_FOREIGN, path, 0,
+			    "of another MPI_COMM_WORLD (spawned processes or a second mpirun) than '%s'; not merged",
+			    run->ns);
+	} else {
+		rc = file->kind == MERGE_RANK_CSV ? read_rank_csv(m, scan, file, path, f) :
+						    read_ledger(m, path, f);
+		if (rc == 0 && is_of_run(m, run, &f->head, path))
+			add_rank(m, f, path);
+	}
+	free(path);
+}
+
+/* --- the end --- */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct merge_phase *x = *(void *const *)a, *y = *(void *const *)b;
+
+	return strcmp(x->name, y->name);
+}
+
+static int by_phase(const void *a, const void *b)
+{
+	const struct merge_row *x = *(void *const *)a, *y = *(void *const *)b;
+	int order = strcmp(x->phase, y->phase);
+
+	if (order == 0)
+		order = x->activity - y->activity;
+	return order ? order : strcmp(x->function, y->function);
+}
+
+static void find_missing(struct merge *m)
+{
+	char text[256] = "";
+	size_t used = 0;
+	unsigned missing = (unsigned)m->head.size - m->seen;
+
+	for (int rank = 0; missing > 0 && rank < m->head.size; rank++) {
+		int last = rank;
+
+		if (m->ranks_seen[rank / 8] & 1u << rank % 8)
+			continue;
+		while (last + 1 < m->head.size &&
+		       !(m->ranks_seen[(last + 1) / 8] & 1u << (last + 1) % 8))
+			last++;
+		if (used + 40 > sizeof(text)) {
+			used += (size_t)snprintf(text + used, sizeof(text) - used, ", ...");
+			break;
+		}
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d",
+					 used ? ", " : "", rank);
+		if (last > rank)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "-%d", last);
+		rank = last;
+	}
+	if (missing > 0)
+		problem_add(&m->problems, PROBLEM_MISSING, NULL, 0, "%u of %d ranks are missing: %s",
+			    missing, m->head.size, text);
+}
+
+static void sum_nodes(struct merge *m)
+{
+	for (size_t i = 0; i < m->nodes.n; i++) {
+		const struct merge_node *node = m->nodes.items[i];
+
+		m->hosts += node->ranks > 0;
+		m->nodes_with_file += node->has_file;
+		m->node_measured |= node->measured;
+		if (node->ranks_measured && !node->has_file)
+			problem_add(&m->problems, PROBLEM_NODE_MISSING, NULL, 0,
+				    "node %s: no node file; its %u ranks are not part of the conservation check",
+				    node->host, node->ranks);
+		for (int c = 0; c < ERGON_COLUMN_COUNT; c++) {
+			m->node_j[c] += node->node_j[c];
+			m->unattributed_j[c] += node->unattributed_j[c];
+		}
+	}
+}
+
+/* What is known to be lost or doubtful, for a difference that needs a reason. */
+static void explain(struct merge *m)
+{
+	static const struct { enum problem_kind kind; const char *text; } causes[] = {
+		{ PROBLEM_MISSING, "ranks are missing" },
+		{ PROBLEM_PARTIAL, "ranks are partial" },
+		{ PROBLEM_DUPLICATE, "a rank is there twice" },
+		{ PROBLEM_FOREIGN, "files of another run were left out" },
+		{ PROBLEM_NODE_TWICE, "a node has two files" },
+		{ PROBLEM_NODE_MISSING, "a node has no file" },
+		{ PROBLEM_MIXED, "the files disagree" },
+	};
+	size_t used = 0;
+
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
+		if (m->problems.count[causes[i].kind] > 0)
+			used += (size_t)snprintf(m->why + used, sizeof(m->why) - used, "%s%s",
+						 used ? "; " : "", causes[i].text);
+	if (used == 0)
+		snprintf(m->why, sizeof(m->why), "nothing in the files explains it: they were changed, or this is a fault of ergon");
+}
+
+static void check_conservation(struct merge *m, int c)
+{
+	struct merge_conservation *check = &m->conservation[c];
+	double worst = 0, values = 0;
+
+	for (size_t i = 0; i < m->nodes.n; i++) {
+		const struct merge_node *node = m->nodes.items[i];
+		double difference;
+
+		if (!node->has_file || !(node->measured & 1u << c))
+			continue;
+		difference = node->ranks_j[c] + node->unattributed_j[c] - node->node_j[c];
+		check->known = true;
+		check->ranks += node->ranks_j[c];
+		check->unattributed += node->unattributed_j[c];
+		check->node += node->node_j[c];
+		values += (double)node->values;
+		if (fabs(difference) > worst || !check->worst_host) {
+			worst = fabs(difference);
+			check->worst_host = node->host;
+		}
+	}
+	if (!check->known)
+		return;
+	check->difference = check->ranks + check->unattributed - check->node;
+	check->relative = check->node > 0 ? fabs(check->difference) / check->node : 0;
+	/* Nine decimals in the files: many small figures may differ by their rounding. */
+	check->ok = fabs(check->difference) <= TOLERANCE * check->node + ROUNDING * values;
+	if (!check->ok)
+		problem_add(&m->problems, PROBLEM_CONSERVATION, NULL, 0,
+			    "%s: ranks and unattributed differ from the nodes by %.9f J (most on %s): %s",
+			    rankfile_column_name(c), check->difference, check->worst_host, m->why);
+}
+
+int merge_run(struct merge *m, char *const dirs[], unsigned ndirs, struct ergon_error *err)
+{
+	struct merge_scan scan = { 0 };
+	struct rankfile f = { 0 };
+	struct run run;
+
+	if (merge_scan_dirs(&scan, dirs, ndirs, err) < 0) {
+		merge_scan_free(&scan);
+		return -1;
+	}
+	choose_run(&scan, &f, &run);
+	for (size_t i = 0; i < scan.nfiles; i++) {
+		if (scan.files[i].kind < MERGE_RANK_CSV)
+			read_node(m, &scan, &scan.files[i], &run, &f);
+		else
+			read_rank(m, &scan, &scan.files[i], &run, &f);
+	}
+	rankfile_free(&f);
+	merge_scan_free(&scan);
+	if (m->seen > 0) {
+		memcpy(m->ns, run.ns, sizeof(m->ns));
+		find_missing(m);
+		sum_nodes(m);
+		explain(m);
+		for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
+			check_conservation(m, c);
+		qsort(m->rows.items, m->rows.n, sizeof(void *), by_phase);
+		qsort(m->phases.items, m->phases.n, sizeof(void *), by_name);
+	}
+	problems_finish(&m->problems);
+	return m->seen > 0 ? 0 : 1;
+}
+
+void merge_free(struct merge *m)
+{
+	for (size_t i = 0; i < m->nodes.n; i++)
+		free(((struct merge_node *)m->nodes.items[i])->ledger);
+	list_free(&m->rows);
+	list_free(&m->phases);
+	list_free(&m->nodes);
+	free(m->ranks_seen);
+	strmap_free(&m->row_map);
+	strmap_free(&m->phase_map);
+	strmap_free(&m->node_map);
+	problems_free(&m->problems);
+	memset(m, 0, sizeof(*m));
+}
