@@ -48,25 +48,39 @@ struct ergon_meter {
 	bool ok[ERGON_METER_MAX_CHANNELS];
 };
 
-static void describe_scope(struct ergon_meter *meter)
+/* True when a channel of the total has this word. */
+static bool covers(const struct ergon_meter *meter, const bool *selected, const char *word)
 {
-	size_t used = 0;
+	for (size_t i = 0; i < meter->nchannels; i++)
+		for (size_t w = 0; w < sizeof(scope_words) / sizeof(scope_words[0]); w++)
+			if (meter->channels[i].in_total && (!selected || selected[i]) &&
+			    meter->channels[i].domain == scope_words[w].domain &&
+			    strcmp(scope_words[w].word, word) == 0)
+				return true;
+	return false;
+}
 
-	if (meter->backend->estimated) {
-		strcpy(meter->scope, "estimate");
-		return;
-	}
+char *ergon_meter_scope_of(const struct ergon_meter *meter, const bool *selected,
+			   char *buf, size_t size)
+{
+	const char *last = "";
+
+	buf[0] = '\0';
 	for (size_t w = 0; w < sizeof(scope_words) / sizeof(scope_words[0]); w++) {
-		for (size_t i = 0; i < meter->nchannels; i++) {
-			const struct ergon_channel *ch = &meter->channels[i];
+		const char *word = scope_words[w].word;
+		size_t used = strlen(buf);
 
-			if (!ch->in_total || ch->domain != scope_words[w].domain ||
-			    strstr(meter->scope, scope_words[w].word))
-				continue;
-			used += (size_t)snprintf(meter->scope + used, sizeof(meter->scope) - used,
-						 "%s%s", used ? "+" : "", scope_words[w].word);
-		}
+		/* Domains of one word stand side by side in the table. */
+		if (strcmp(word, last) == 0 || !covers(meter, selected, word))
+			continue;
+		if (meter->backend->estimated)
+			word = "estimate";
+		snprintf(buf + used, size - used, "%s%s", used ? "+" : "", word);
+		if (meter->backend->estimated)
+			break;
+		last = word;
 	}
+	return buf;
 }
 
 struct ergon_meter *ergon_meter_new(const struct ergon_backend *backend, void *inst,
@@ -88,7 +102,7 @@ struct ergon_meter *ergon_meter_new(const struct ergon_backend *backend, void *i
 		free(meter);
 		return NULL;
 	}
-	describe_scope(meter);
+	ergon_meter_scope_of(meter, NULL, meter->scope, sizeof(meter->scope));
 	ergon_meter_read(meter, &first);
 	return meter;
 }

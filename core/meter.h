@@ -50,6 +50,13 @@ size_t ergon_meter_dropped(const struct ergon_meter *meter, const struct ergon_d
 const char *ergon_meter_scope(const struct ergon_meter *meter);
 
 /*
+ * The same for a total of selected channels only (NULL: all; else one bool
+ * per channel): "" when none of them is in the total. Returns buf, cut to size.
+ */
+char *ergon_meter_scope_of(const struct ergon_meter *meter, const bool *selected,
+			   char *buf, size_t size);
+
+/*
  * Read once. Never fails as a whole: a channel that cannot be read keeps
  * its count and sets ERGON_FLAG_GAP; its energy is caught up by the next
  * good reading. No allocation, no log.

@@ -15,6 +15,7 @@ static const struct {
 } commands[] = {
 	{ "list", ergon_cmd_list, "show what can be measured here, or why not" },
 	{ "merge", ergon_cmd_merge, "one table from the files of all ranks of an MPI step" },
+	{ "stat", ergon_cmd_stat, "run a command and tell the energy it took" },
 	{ "help", ergon_cmd_help, "explain configuration keys, environment variables, flags" },
 };
 

@@ -38,24 +38,6 @@ static void usage(FILE *out)
 		ergon_conf_default_path());
 }
 
-static bool known_mechanisms(const char *list)
-{
-	char name[32];
-
-	while (*list) {
-		size_t len = strcspn(list, ",");
-
-		snprintf(name, sizeof(name), "%.*s", (int)(len < 31 ? len : 31), list);
-		if (strcmp(name, "auto") != 0 && !ergon_backend_by_name(name)) {
-			fprintf(stderr, "ergon list: no mechanism '%s'; `ergon list --help` names them\n",
-				name);
-			return false;
-		}
-		list += len + (list[len] == ',');
-	}
-	return true;
-}
-
 /* 0; an exit code + 1 to stop with. */
 static int parse_options(int argc, char **argv, struct options *o)
 {
@@ -91,7 +73,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		fprintf(stderr, "ergon list: unexpected argument '%s'\n", argv[optind]);
 		return ERGON_EXIT_USAGE + 1;
 	}
-	if (o->mechanisms && !known_mechanisms(o->mechanisms))
+	if (o->mechanisms && !machine_knows_mechanisms("list", o->mechanisms))
 		return ERGON_EXIT_USAGE + 1;
 	return 0;
 }

@@ -2,11 +2,16 @@
 bin_PROGRAMS += ergon
 
 ergon_SOURCES = \
+	tools/child.c \
+	tools/child.h \
 	tools/commands.h \
 	tools/ergon.c \
 	tools/help.c \
 	tools/list.c \
 	tools/machine.c \
-	tools/machine.h
+	tools/machine.h \
+	tools/stat.c \
+	tools/stat_output.c \
+	tools/stat_output.h
 ergon_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 ergon_LDADD = libergoncore.la $(JANSSON_LIBS)

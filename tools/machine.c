@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "machine.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "environ.h"
@@ -36,4 +37,22 @@ void machine_close(struct machine *machine)
 	ergon_sysroot_close(machine->sysroot);
 	machine->topo = NULL;
 	machine->sysroot = NULL;
+}
+
+bool machine_knows_mechanisms(const char *command, const char *list)
+{
+	char name[32];
+
+	do {
+		size_t len = strcspn(list, ",");
+
+		snprintf(name, sizeof(name), "%.*s", (int)(len < 31 ? len : 31), list);
+		if (strcmp(name, "auto") != 0 && !ergon_backend_by_name(name)) {
+			fprintf(stderr, "ergon %s: no mechanism '%s'; `ergon %s --help` names them\n",
+				command, name, command);
+			return false;
+		}
+		list += len + (list[len] == ',');
+	} while (*list);
+	return true;
 }

@@ -3,6 +3,8 @@
 #ifndef ERGON_TOOLS_MACHINE_H
 #define ERGON_TOOLS_MACHINE_H
 
+#include <stdbool.h>
+
 #include "backend.h"
 #include "conf.h"
 #include "error.h"
@@ -23,5 +25,8 @@ struct machine {
  */
 int machine_open(struct machine *machine, const char *config, struct ergon_error *err);
 void machine_close(struct machine *machine);
+
+/* False, and one line on stderr in the name of the command, when a word of the comma list is no mechanism. */
+bool machine_knows_mechanisms(const char *command, const char *list);
 
 #endif

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `ergon stat`: brackets one command with the sampler. The command is forked
+ * first and waits; the baseline is read just before it is let go, the last
+ * sample right after it has ended.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "child.h"
+#include "commands.h"
+#include "machine.h"
+#include "samples_csv.h"
+#include "stat_output.h"
+#include "writer.h"
+
+#define STAT_DEFAULT_HZ 10
+
+struct options {
+	const char *mechanisms;   /* "auto" when not given */
+	const char *config;
+	const char *samples;      /* file, NULL: none */
+	const char *json;         /* file or "-", NULL: none */
+	const char *label;
+	double hz;
+	unsigned domains;         /* set of 1 << enum ergon_domain, 0: all */
+	char **command;
+};
+
+/* One measurement and what it needs. */
+struct run {
+	struct machine machine;
+	struct ergon_meter *meter;
+	bool selected[ERGON_METER_MAX_CHANNELS];
+	struct child child;
+	bool forked;
+	FILE *json;
+	struct ergon_writer *writer;
+	struct ergon_sampler *sampler;
+	struct ergon_sample first, last;
+	struct rusage self;       /* ours before the command ran */
+};
+
+static void usage(FILE *out)
+{
+	fprintf(out,
+		"usage: ergon stat [OPTION...] [--] COMMAND [ARGUMENT...]\n"
+		"\n"
+		"Runs COMMAND and prints on stderr the energy the machine took meanwhile.\n"
+		"\n"
+		"  -m, --mechanism LIST  read counters through these, in order of preference:\n"
+		"                       ");
+	for (size_t i = 0; ergon_backends[i]; i++)
+		fprintf(out, " %s,", ergon_backends[i]->name);
+	fprintf(out, " auto\n"
+		"  -F, --freq HZ         samples per second, %g to %g [%d]\n"
+		"  -d, --domains LIST    only these domains:", ERGON_HZ_MIN, ERGON_HZ_MAX, STAT_DEFAULT_HZ);
+	for (int d = 0; d < ERGON_DOMAIN_COUNT; d++)
+		fprintf(out, "%s%s", d ? ", " : " ", ergon_domain_name(d));
+	fprintf(out, "\n"
+		"  -o, --output FILE     write every sample to FILE (CSV)\n"
+		"      --json FILE       write the result to FILE as JSON; -: to stdout, instead of the table\n"
+		"      --label TEXT      a name for this run, kept in the result\n"
+		"      --config FILE     read FILE instead of %s\n"
+		"  -h, --help            print this\n"
+		"\n"
+		"Without energy counters auto takes a model; its figures are marked estimated.\n"
+		"Exit status: that of COMMAND (128 + signal when it was killed), 127 when it was not\n"
+		"found, 126 when it could not be run, 1 when energy could not be measured, 2 on\n"
+		"wrong usage.\n", ergon_conf_default_path());
+}
+
+/* Parse a comma list of domains into a set; false and a line on stderr. */
+static bool parse_domains(const char *list, unsigned *set)
+{
+	*set = 0;
+	do {
+		size_t len = strcspn(list, ",");
+		char word[32];
+		int domain;
+
+		snprintf(word, sizeof(word), "%.*s", (int)(len < 31 ? len : 31), list);
+		domain = ergon_domain_parse(word);
+		if (domain < 0) {
+			fprintf(stderr, "ergon stat: no domain '%s'; there are", word);
+			for (int d = 0; d < ERGON_DOMAIN_COUNT; d++)
+				fprintf(stderr, "%s %s", d ? "," : "", ergon_domain_name(d));
+			fputc('\n', stderr);
+			return false;
+		}
+		*set |= 1u << domain;
+		list += len + (list[len] == ',');
+	} while (*list);
+	return true;
+}
+
+static bool parse_hz(const char *text, double *hz)
+{
+	char *end;
+	double value;
+
+	errno = 0;
+	value = strtod(text, &end);
+	/* Negated so that NaN is refused too. */
+	if (end == text || *end || errno || !(value >= ERGON_HZ_MIN && value <= ERGON_HZ_MAX)) {
+		fprintf(stderr, "ergon stat: rate '%s': expected a number from %g to %g\n", text,
+			ERGON_HZ_MIN, ERGON_HZ_MAX);
+		return false;
+	}
+	*hz = value;
+	return true;
+}
+
+/* Take one option; false when its value is wrong (and said so). */
+static bool take_option(struct options *o, int c, const char *value)
+{
+	switch (c) {
+	case 'm':
+		o->mechanisms = value;
+		return machine_knows_mechanisms("stat", value);
+	case 'F':
+		return parse_hz(value, &o->hz);
+	case 'd':
+		return parse_domains(value, &o->domains);
+	case 'o':
+		o->samples = value;
+		return true;
+	case 'j':
+		o->json = value;
+		return true;
+	case 'l':
+		o->label = value;
+		return true;
+	case 'c':
+		o->config = value;
+		return true;
+	default: /* getopt_long has said what */
+		fprintf(stderr, "`ergon stat --help` explains the options\n");
+		return false;
+	}
+}
+
+/* 0; an exit code + 1 to stop with. */
+static int parse_options(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {
+		{ "mechanism", required_argument, NULL, 'm' },
+		{ "freq", required_argument, NULL, 'F' },
+		{ "domains", required_argument, NULL, 'd' },
+		{ "output", required_argument, NULL, 'o' },
+		{ "json", required_argument, NULL, 'j' },
+		{ "label", required_argument, NULL, 'l' },
+		{ "config", required_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	/* "+": the first word that is no option begins the command. */
+	while ((c = getopt_long(argc, argv, "+m:F:d:o:h", longs, NULL)) != -1) {
+		if (c == 'h') {
+			usage(stdout);
+			return ERGON_EXIT_OK + 1;
+		}
+		if (!take_option(o, c, optarg))
+			return ERGON_EXIT_USAGE + 1;
+	}
+	if (optind == argc) {
+		fprintf(stderr, "ergon stat: no command given; `ergon stat --help` explains\n");
+		return ERGON_EXIT_USAGE + 1;
+	}
+	o->command = argv + optind;
+	return 0;
+}
+
+/* --- a run, step by step; each returns 0 or -1 + err --- */
+
+static int open_meter(struct run *run, const struct options *o, struct ergon_error *err)
+{
+	bool automatic = strcmp(o->mechanisms, "auto") == 0;
+
+	if (machine_open(&run->machine, o->config, err) < 0)
+		return -1;
+	run->meter = ergon_meter_open(&run->machine.view,
+				      automatic ? run->machine.conf.mechanism : o->mechanisms,
+				      automatic, err);
+	/* A site may have narrowed what auto stands for; here it never means nothing. */
+	if (!run->meter && automatic)
+		run->meter = ergon_meter_open(&run->machine.view, "model", true, err);
+	return run->meter ? 0 : -1;
+}
+
+static int select_channels(struct run *run, unsigned domains, struct ergon_error *err)
+{
+	const struct ergon_channel *channels;
+	size_t n = ergon_meter_channels(run->meter, &channels);
+	unsigned present = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		present |= 1u << channels[i].domain;
+		run->selected[i] = !domains || (domains & (1u << channels[i].domain));
+	}
+	for (int d = 0; d < ERGON_DOMAIN_COUNT; d++) {
+		char words[160] = "";
+
+		if (!(domains & ~present & (1u << d)))
+			continue;
+		for (int have = 0; have < ERGON_DOMAIN_COUNT; have++)
+			if (present & (1u << have))
+				snprintf(words + strlen(words), sizeof(words) - strlen(words), " %s",
+					 ergon_domain_name(have));
+		return ergon_error_set(err, "%s has no domain %s on this machine; it has:%s",
+				       ergon_meter_backend(run->meter)->name, ergon_domain_name(d), words);
+	}
+	return 0;
+}
+
+static FILE *create_file(const char *path, struct ergon_error *err)
+{
+	FILE *out = fopen(path, "we");
+
+	if (!out)
+		ergon_error_set(err, "%s: %s", path, strerror(errno));
+	return out;
+}
+
+static int open_outputs(struct run *run, const struct options *o, struct ergon_error *err)
+{
+	const struct ergon_channel *channels;
+	size_t n = ergon_meter_channels(run->meter, &channels);
+	FILE *samples;
+
+	if (o->json && strcmp(o->json, "-") != 0) {
+		run->json = create_file(o->json, err);
+		if (!run->json)
+			return -1;
+	}
+	if (o->samples) {
+		samples = create_file(o->samples, err);
+		if (!samples)
+			return -1;
+		run->writer = ergon_writer_start(samples, o->samples, channels, run->selected, n, err);
+		if (!run->writer) {
+			fclose(samples);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static void on_sample(void *arg, const struct ergon_sample *sample)
+{
+	struct run *run = arg;
+
+	if (sample->index == 0)
+		run->first = *sample;
+	if (run->writer)
+		ergon_writer_push(run->writer, sample);
+}
+
+static int start_sampler(struct run *run, double hz, struct ergon_error *err)
+{
+	struct ergon_sampler_config config = { .hz = hz, .on_sample = on_sample, .arg = run };
+
+	run->sampler = ergon_sampler_create(run->meter, &config, err);
+	if (!run->sampler)
+		return -1;
+	getrusage(RUSAGE_SELF, &run->self);
+	return ergon_sampler_start(run->sampler, err);
+}
+
+static int prepare(struct run *run, const struct options *o, struct ergon_error *err)
+{
+	if (open_meter(run, o, err) < 0 || select_channels(run, o->domains, err) < 0)
+		return -1;
+	/* No thread of ours may exist when the command is forked. */
+	if (child_fork(&run->child, o->command, err) < 0)
+		return -1;
+	run->forked = true;
+	if (open_outputs(run, o, err) < 0)
+		return -1;
+	return start_sampler(run, o->hz, err);
+}
+
+static uint64_t cpu_ns(const struct rusage *usage)
+{
+	return ((uint64_t)usage->ru_utime.tv_sec + (uint64_t)usage->ru_stime.tv_sec) * 1000000000u +
+	       ((uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec) * 1000u;
+}
+
+static void fill_result(struct run *run, const struct options *o, const struct child_end *end,
+			struct stat_result *r)
+{
+	struct rusage self;
+
+	memset(r, 0, sizeof(*r));
+	getrusage(RUSAGE_SELF, &self);
+	r->command = o->command;
+	r->label = o->label;
+	r->exit_code = end->exit_code;
+	r->mechanism = ergon_meter_backend(run->meter)->name;
+	ergon_meter_scope_of(run->meter, run->selected, r->scope, sizeof(r->scope));
+	r->hz = o->hz;
+	r->nchannels = ergon_meter_channels(run->meter, &r->channels);
+	r->selected = run->selected;
+	for (size_t i = 0; i < r->nchannels; i++)
+		r->uj[i] = ergon_uj_since(&r->channels[i], run->first.reading.counts[i],
+					  run->last.reading.counts[i]);
+	r->elapsed_ns = run->last.reading.t_ns - run->first.reading.t_ns;
+	r->cpu_ns = cpu_ns(&end->usage);
+	r->self_cpu_ns = cpu_ns(&self) - cpu_ns(&run->self);
+	ergon_sampler_stats(run->sampler, &r->stats);
+}
+
+/* The command has run: nothing that fails from here on may hide its exit status. */
+static void report(struct run *run, const struct options *o, const struct child_end *end)
+{
+	struct ergon_error err;
+	struct stat_result result;
+	bool failed;
+
+	if (ergon_writer_finish(run->writer, &run->last, &err) < 0)
+		fprintf(stderr, "ergon stat: %s\n", err.text);
+	run->writer = NULL;
+	fill_result(run, o, end, &result);
+	if (!o->json || run->json)
+		stat_print_text(&result, stderr);
+	if (!o->json)
+		return;
+	failed = stat_print_json(&result, run->json ? run->json : stdout) < 0;
+	if (run->json ? fclose(run->json) != 0 : fflush(stdout) != 0)
+		failed = true;
+	run->json = NULL;
+	if (failed)
+		fprintf(stderr, "ergon stat: %s: cannot write the result: %s\n", o->json, strerror(errno));
+}
+
+static int measure(struct run *run, const struct options *o)
+{
+	struct child_end end;
+	int code = child_go(&run->child);
+
+	if (code) {
+		fprintf(stderr, "ergon stat: cannot run '%s': %s\n", o->command[0], strerror(code));
+		return child_exec_exit_code(code);
+	}
+	child_wait(&run->child, &end);
+	ergon_sampler_stop(run->sampler);
+	ergon_sampler_latest(run->sampler, &run->last);
+	report(run, o, &end);
+	return end.exit_code;
+}
+
+static void release(struct run *run)
+{
+	ergon_sampler_destroy(run->sampler);
+	ergon_writer_finish(run->writer, NULL, NULL);
+	if (run->json)
+		fclose(run->json);
+	if (run->forked)
+		child_close(&run->child);
+	ergon_meter_close(run->meter);
+	machine_close(&run->machine);
+}
+
+int ergon_cmd_stat(int argc, char **argv)
+{
+	struct options o = { .mechanisms = "auto", .hz = STAT_DEFAULT_HZ };
+	struct ergon_error err = { "" };
+	struct run run = { .forked = false };
+	int rc = parse_options(argc, argv, &o);
+
+	if (rc)
+		return rc - 1;
+	if (prepare(&run, &o, &err) == 0) {
+		rc = measure(&run, &o);
+	} else {
+		fprintf(stderr, "ergon stat: %s\n", err.text);
+		rc = ERGON_EXIT_FAILURE;
+	}
+	release(&run);
+	return rc;
+}
