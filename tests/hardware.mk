@@ -24,3 +24,8 @@ tests_unit_sysroot_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_sysroot_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_sysroot_LDADD = libergontest.la $(UNIT_LIBS)
 endif
+
+# Machines as directories; see tests/sysroots/generate.
+EXTRA_DIST += tests/sysroots
+dist_check_SCRIPTS += tests/tools/list.sh
+TESTS += tests/tools/list.sh

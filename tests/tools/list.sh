@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# `ergon list` on every machine of tests/sysroots, as root and not, and its usage.
+set -u
+: "${top_srcdir:=.}" "${top_builddir:=.}"
+ergon=$top_builddir/ergon
+machines=$top_srcdir/tests/sysroots
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/ergon-list-XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+export LC_ALL=C ERGON_CONF=/dev/null
+failed=0
+
+fail() {
+	echo "FAIL: $*"
+	failed=1
+}
+
+# expect_rc RC COMMAND...: its output is in $tmp/out and $tmp/err
+expect_rc() {
+	want=$1
+	shift
+	"$@" > "$tmp/out" 2> "$tmp/err"
+	rc=$?
+	[ "$rc" -eq "$want" ] || fail "exit $rc, expected $want: $*"
+}
+
+# --- every machine answers what a person has checked ---
+count=0
+for machine in "$machines"/*/; do
+	machine=${machine%/}
+	want=0
+	grep -q '"mechanism": null' "$machine/expect.json" && want=1
+	export ERGON_SYSROOT="$machine"
+	expect_rc $want "$ergon" list --json
+	diff -u "$machine/expect.json" "$tmp/out" || fail "$machine: --json"
+	if [ $want -eq 1 ]; then
+		[ "$(wc -l < "$tmp/err")" -eq 1 ] || fail "$machine: not one line on stderr"
+	else
+		[ -s "$tmp/err" ] && fail "$machine: output on stderr"
+	fi
+	expect_rc $want "$ergon" list
+	grep -q '^powercap ' "$tmp/out" || fail "$machine: no table"
+	count=$((count + 1))
+done
+[ "$count" -ge 10 ] || fail "only $count machines found in $machines"
+
+# --- the model is there when asked for, and says that it estimates ---
+export ERGON_SYSROOT="$machines/vm-nothing"
+expect_rc 0 "$ergon" list -m model --json
+grep -q '"scope": "estimate"' "$tmp/out" || fail "the model's scope"
+printf 'AllowModel = yes\nModelIdleWatts = 50\nModelMaxWatts = 75\n' > "$tmp/ergon.conf"
+expect_rc 0 "$ergon" list --config "$tmp/ergon.conf"
+grep -q '50 W idle, 75 W busy' "$tmp/out" || fail "the model ignores the configuration"
+
+# --- wrong usage ---
+expect_rc 2 "$ergon" list --nonsense
+expect_rc 2 "$ergon" list surplus
+expect_rc 2 "$ergon" list -m perf,nonsense
+grep -q "nonsense" "$tmp/err" || fail "the unknown mechanism is not named"
+expect_rc 0 "$ergon" list --help
+grep -q 'powercap' "$tmp/out" || fail "--help names no mechanism"
+expect_rc 1 env ERGON_SYSROOT="$tmp/none" "$ergon" list
+grep -q "$tmp/none" "$tmp/err" || fail "the missing sysroot is not named"
+expect_rc 1 "$ergon" list --config "$tmp/none"
+mkdir "$tmp/broken"
+echo '<topology' > "$tmp/broken/topo.xml"
+expect_rc 1 env ERGON_SYSROOT="$tmp/broken" "$ergon" list
+grep -q 'broken/topo.xml' "$tmp/err" || fail "the broken topology is not named"
+
+# --- energy_uj that only root may read: a permission, not 0 J, not absence ---
+cp -R "$machines/laptop" "$tmp/locked"
+chmod -R u+w "$tmp/locked"
+chmod 0400 "$tmp"/locked/sys/class/powercap/*/energy_uj
+chmod 0755 "$tmp"
+cp "$ergon" "$tmp/ergon"
+if [ "$(id -u)" -ne 0 ]; then
+	chmod 0000 "$tmp"/locked/sys/class/powercap/*/energy_uj
+	expect_rc 1 env ERGON_SYSROOT="$tmp/locked" "$tmp/ergon" list --json
+elif command -v setpriv > /dev/null; then
+	expect_rc 1 setpriv --reuid=65534 --regid=65534 --clear-groups \
+		env ERGON_SYSROOT="$tmp/locked" "$tmp/ergon" list --json
+else
+	echo "not tested: permissions (root without setpriv)"
+	exit $failed
+fi
+grep -A1 '"name": "powercap"' "$tmp/out" | grep -q '"state": "permission"' ||
+	fail "unreadable counters are not a permission: $(cat "$tmp/out")"
+grep -q 'energy_uj of 4 of 4 RAPL zones may not be read' "$tmp/err" || fail "$(cat "$tmp/err")"
+
+exit $failed
