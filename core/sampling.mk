@@ -2,7 +2,9 @@
 # Sampling: the thread, its ring and writer, the board that publishes samples.
 libergonbase_la_SOURCES += \
 	core/board.c \
-	core/board.h
+	core/board.h \
+	core/thread.c \
+	core/thread.h
 libergoncore_la_SOURCES += \
 	core/ring.c \
 	core/ring.h \
@@ -10,8 +12,6 @@ libergoncore_la_SOURCES += \
 	core/sampler.h \
 	core/samples_csv.c \
 	core/samples_csv.h \
-	core/thread.c \
-	core/thread.h \
 	core/writer.c \
 	core/writer.h
 libergoncore_la_CFLAGS += -pthread

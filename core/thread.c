@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "thread.h"
 
+#include <errno.h>
 #include <signal.h>
 
 #define THREAD_STACK (256u * 1024u)
@@ -19,6 +20,9 @@ int ergon_thread_create(pthread_t *thread, void *(*fn)(void *), void *arg)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(thread, &attr, fn, arg);
+	/* A host with much thread-local storage needs more than our little stack. */
+	if (rc == EINVAL)
+		rc = pthread_create(thread, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return rc;

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The hooks that enclose every wrapped call, and the only global state of
+ * the interposer: the host calls us with no context.
+ *
+ * Time is kept by the thread that initialised MPI, outermost calls only
+ * (an MPI library may call its own public names). Calls of other threads
+ * are counted, their time is not.
+ *
+ * Cost: two time stamps and a few adds, no system call. A poll in a dense
+ * sequence of misses costs one stamp: what lies between two polls less than
+ * ERGON_POLL_GAP_NS apart is called polling, and when a dense sequence is
+ * followed by a longer gap, that gap and the poll that ends it are counted
+ * as application time. Polls that are not dense are timed like any call.
+ */
+#ifndef ERGON_ENTER_H
+#define ERGON_ENTER_H
+
+#include <stdbool.h>
+
+#include "ledger.h"
+
+#define ERGON_NCALLS 367
+#define ERGON_POLL_GAP_NS 2000
+
+struct ergon_call {
+	const char *name;
+	enum ergon_activity activity;
+};
+
+/* Generated from calls.in; the index is the `call` below. */
+extern const struct ergon_call ergon_calls[ERGON_NCALLS];
+
+void ergon_plain_enter(unsigned call);
+void ergon_plain_leave(unsigned call, int rc);
+
+void ergon_poll_enter(unsigned call);
+void ergon_poll_leave(unsigned call, int rc, bool hit);
+
+/* MPI_Init, MPI_Init_thread: the measurement begins. */
+void ergon_init_enter(unsigned call);
+void ergon_init_leave(unsigned call, int rc);
+
+/* MPI_Finalize: it ends, unless sessions are open. */
+void ergon_finalize_enter(unsigned call);
+void ergon_finalize_leave(unsigned call, int rc);
+
+/* MPI_Session_init begins it where there was no MPI_Init. */
+void ergon_session_init_enter(unsigned call);
+void ergon_session_init_leave(unsigned call, int rc);
+
+/*
+ * MPI_Session_finalize: the last one ends it after MPI_Finalize; a program
+ * that has only sessions may open another, so there the process's end does.
+ */
+void ergon_session_finalize_enter(unsigned call);
+void ergon_session_finalize_leave(unsigned call, int rc);
+
+/* MPI_Abort: everything is written before it is called. */
+void ergon_abort_enter(unsigned call);
+void ergon_abort_leave(unsigned call, int rc);
+
+#endif
