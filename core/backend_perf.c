@@ -283,7 +283,8 @@ static int open_leader(const struct perf *perf, struct unit *unit, const struct 
 	const struct ergon_topo *topo = perf->m->topo;
 	int fd = open_event(perf, spec, unit->cpu, -1);
 
-	for (size_t i = 0; fd < 0 && errno == ENODEV && i < topo->ncpus; i++) {
+	/* ENODEV: offline; EINVAL: beyond what this kernel booted with. */
+	for (size_t i = 0; fd < 0 && (errno == ENODEV || errno == EINVAL) && i < topo->ncpus; i++) {
 		const struct ergon_cpu *cpu = &topo->cpus[i];
 
 		if (cpu->package != unit->package || (unit->die >= 0 && cpu->die != unit->die))

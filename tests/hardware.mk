@@ -12,17 +12,33 @@ libergontest_la_CFLAGS = $(UNIT_CFLAGS)
 libergontest_la_LIBADD = $(UNIT_LIBS)
 
 hardware_unit_tests = \
+	tests/unit/backend_model \
+	tests/unit/backend_perf \
+	tests/unit/backend_powercap \
 	tests/unit/meter \
-	tests/unit/sysroot
+	tests/unit/sysroot \
+	tests/unit/topo
 check_PROGRAMS += $(hardware_unit_tests)
 TESTS += $(hardware_unit_tests)
 
+tests_unit_backend_model_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_backend_model_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_backend_model_LDADD = libergontest.la $(UNIT_LIBS)
+tests_unit_backend_perf_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_backend_perf_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_backend_perf_LDADD = libergontest.la $(UNIT_LIBS)
+tests_unit_backend_powercap_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_backend_powercap_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_backend_powercap_LDADD = libergontest.la $(UNIT_LIBS)
 tests_unit_meter_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_meter_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_meter_LDADD = libergontest.la $(UNIT_LIBS)
 tests_unit_sysroot_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_sysroot_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_sysroot_LDADD = libergontest.la $(UNIT_LIBS)
+tests_unit_topo_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_topo_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_topo_LDADD = libergontest.la $(UNIT_LIBS)
 endif
 
 # Machines as directories; see tests/sysroots/generate.
