@@ -26,3 +26,11 @@ tests_unit_writer_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_writer_CFLAGS = $(UNIT_CFLAGS) -pthread
 tests_unit_writer_LDADD = $(UNIT_LIBS)
 endif
+
+# ergon stat, end to end.
+stat_scripts = \
+	tests/stat/behaviour.sh \
+	tests/stat/known_power.sh
+TESTS += $(stat_scripts)
+dist_check_SCRIPTS += $(stat_scripts)
+EXTRA_DIST += tests/stat/lib.sh

@@ -5,10 +5,12 @@
  * sample right after it has ended.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "child.h"
 #include "commands.h"
@@ -366,6 +368,18 @@ static void release(struct run *run)
 	machine_close(&run->machine);
 }
 
+/* A file of ours must not become descriptor 0, 1 or 2: the command's, and where we print. */
+static void occupy_standard_fds(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int ergon_cmd_stat(int argc, char **argv)
 {
 	struct options o = { .mechanisms = "auto", .hz = STAT_DEFAULT_HZ };
@@ -375,6 +389,7 @@ int ergon_cmd_stat(int argc, char **argv)
 
 	if (rc)
 		return rc - 1;
+	occupy_standard_fds();
 	if (prepare(&run, &o, &err) == 0) {
 		rc = measure(&run, &o);
 	} else {
