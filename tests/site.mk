@@ -1,3 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The private Slurm of the tests and of quickstart.
-dist_check_SCRIPTS += tests/slurm/cluster
+# Checks of the tree as a whole, the example, the private Slurm.
+site_tests = \
+	tests/examples.sh \
+	tests/headers.sh \
+	tests/scripts.sh \
+	tests/spdx.sh \
+	tests/symbols.sh
+TESTS += $(site_tests)
+dist_check_SCRIPTS += \
+	$(site_tests) \
+	tests/slurm/cluster
+
+exampledir = $(docdir)/examples
+dist_example_DATA = examples/heat2d.c

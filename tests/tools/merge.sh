@@ -105,7 +105,7 @@ spoil() { # SED-SCRIPT, on rank 1
 }
 cut_at() { # PATTERN: cut rank 1 in the middle of the first line that has it, after it
 	LC_ALL=C awk -v p="$1" '{ i = index($0, p) } i { printf "%s", substr($0, 1, i + length(p) - 1); exit } { print }' \
-		"$rank1" >cut && mv cut "$rank1"
+		"$rank1" >"$rank1.cut" && mv "$rank1.cut" "$rank1"
 }
 
 fresh
