@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "share.h"
 
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
 /* uj * part / whole, part clamped to [0, whole]; 0 when whole is not positive. */
 static uint64_t portion(uint64_t uj, int64_t part, int64_t whole)
 {
@@ -40,4 +44,79 @@ void ergon_share_split(const struct ergon_usage *u, struct ergon_split *out)
 	out->job_uj = idle_job + dynamic_job;
 	out->other_uj = dynamic - dynamic_job;
 	out->unallocated_uj = idle - idle_job;
+}
+
+/* Digits in one range "LOW[-HIGH]" of a bracket; len: its length. */
+static bool in_range(const char *range, size_t len, const char *digits, size_t ndigits)
+{
+	char *end;
+	unsigned long low = strtoul(range, &end, 10), high = low, value;
+	size_t width = (size_t)(end - range);
+
+	if (end < range + len && *end == '-')
+		high = strtoul(end + 1, &end, 10);
+	if (end != range + len || width == 0)
+		return false;
+	value = strtoul(digits, NULL, 10);
+	/* "01" means two digits; a plain number has none to spare. */
+	if (range[0] == '0' && width > 1 ? ndigits != width : ndigits > 1 && digits[0] == '0')
+		return false;
+	return value >= low && value <= high;
+}
+
+static bool in_bracket(const char *ranges, const char *close, const char *digits, size_t ndigits)
+{
+	while (ndigits > 0 && ranges < close) {
+		size_t len = strcspn(ranges, ",]");
+
+		if (in_range(ranges, len, digits, ndigits))
+			return true;
+		ranges += len + 1;
+	}
+	return false;
+}
+
+/* Does the pattern of len characters ("n[1-9]-ib") name the node? */
+static bool names_node(const char *pattern, size_t len, const char *node)
+{
+	const char *end = pattern + len;
+
+	while (pattern < end) {
+		const char *close = memchr(pattern, ']', (size_t)(end - pattern));
+		size_t digits = 0;
+
+		if (*pattern != '[' || !close) {
+			if (*pattern++ != *node++)
+				return false;
+			continue;
+		}
+		while (isdigit((unsigned char)node[digits]))
+			digits++;
+		if (!in_bracket(pattern + 1, close, node, digits))
+			return false;
+		node += digits;
+		pattern = close + 1;
+	}
+	return *node == '\0';
+}
+
+double ergon_idle_watts(const char *list, const char *node)
+{
+	while (*list) {
+		bool bracket = false;
+		size_t len = 0, name_len;
+		const char *colon;
+
+		for (; list[len] && (bracket || list[len] != ','); len++)
+			bracket = list[len] == '[' || (bracket && list[len] != ']');
+		colon = memchr(list, ':', len);
+		name_len = colon ? (size_t)(colon - list) : 0;
+		if (len > 0 && (!colon || names_node(list, name_len, node))) {
+			double watts = strtod(colon ? colon + 1 : list, NULL);
+
+			return watts > 0 ? watts : 0;
+		}
+		list += len + (list[len] == ',');
+	}
+	return 0;
 }

@@ -35,4 +35,11 @@ bool ergon_share_is_whole(const struct ergon_usage *u);
 
 void ergon_share_split(const struct ergon_usage *u, struct ergon_split *out);
 
+/*
+ * Idle watts of a node from the configuration's list: "95" for every node,
+ * or "n[1-9,12]:95,login:80", first match counts; leading zeros in a range
+ * fix the width. 0 when the list does not say.
+ */
+double ergon_idle_watts(const char *list, const char *node);
+
 #endif

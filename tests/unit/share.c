@@ -111,6 +111,27 @@ static void any_input_closes_to_the_node(void **state)
 	}
 }
 
+static void idle_watts_are_looked_up_by_node(void **state)
+{
+	static const struct {
+		const char *list, *node;
+		double watts;
+	} cases[] = {
+		{ "", "n1", 0 }, { "auto", "n1", 0 }, { "95", "n1", 95 }, { "-3", "n1", 0 },
+		{ "n1:80", "n1", 80 }, { "n1:80", "n10", 0 }, { "n1:80", "n", 0 },
+		{ "n[1-9]:95,n10:80", "n3", 95 }, { "n[1-9]:95,n10:80", "n10", 80 },
+		{ "n[1-9]:95,n10:80", "n11", 0 }, { "n[1-3,7]:95", "n7", 95 },
+		{ "n[1-3,7]:95,50", "n5", 50 }, { "n[01-12]:9", "n07", 9 },
+		{ "n[01-12]:9", "n7", 0 }, { "n[1-12]:9", "n07", 0 },
+		{ "r[1-2]n[1-4]-ib:70", "r2n4-ib", 70 }, { "r[1-2]n[1-4]-ib:70", "r2n5-ib", 0 },
+		{ "n[1-", "n1", 0 }, { "n[1-:5", "n1", 0 }, { "[]:5", "", 0 }, { ",,n1:5", "n1", 5 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_true(ergon_idle_watts(cases[i].list, cases[i].node) == cases[i].watts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +143,7 @@ int main(void)
 		cmocka_unit_test(more_cpu_time_than_the_node_had_is_cut),
 		cmocka_unit_test(unknown_cpu_time_falls_back_to_cpus_held),
 		cmocka_unit_test(any_input_closes_to_the_node),
+		cmocka_unit_test(idle_watts_are_looked_up_by_node),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

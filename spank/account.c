@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "account.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "delta.h"
+#include "flags.h"
+#include "sampler.h"
+#include "share.h"
+
+#define KEEPER_STACK (256u * 1024u)
+#define KEEPER_JOIN_S 5
+
+/* What the sampler leaves behind; copied under the lock. */
+struct progress {
+	uint64_t first_ns, last_ns; /* monotonic times of the baseline and the newest sample */
+	uint64_t total_uj;        /* since the baseline */
+	uint64_t base[ERGON_METER_MAX_CHANNELS];
+	uint64_t counts[ERGON_METER_MAX_CHANNELS];
+	struct ergon_curve curve;
+};
+
+struct ergon_account {
+	struct ergon_account_setup setup;
+	struct ergon_record identity;
+	struct ergon_sampler *sampler;
+	uint64_t start_real_ns, start_ns;
+	int64_t busy_start_ns;
+	int stat_fd;
+	uint64_t publish_every;
+	atomic_bool finishing;
+
+	pthread_mutex_t lock;     /* of progress */
+	struct progress progress;
+
+	/* The keeper: writes checkpoints. */
+	pthread_t keeper;
+	bool has_keeper, keeper_hangs;
+	int stop_fd;
+	struct progress copy;
+	struct ergon_record record;
+	char line[ERGON_RECORD_MAX];
+};
+
+uint64_t ergon_account_decimation(double hz, double board_hz)
+{
+	return board_hz >= hz || board_hz <= 0 ? 1 : (uint64_t)ceil(hz / board_hz - 1e-9);
+}
+
+/*
+ * CPU time everything on the node has used, from the first line of
+ * /proc/stat: user nice system idle iowait irq softirq; without idle and
+ * iowait. -1 when it cannot be read.
+ */
+static int64_t node_busy_ns(int fd)
+{
+	char buf[256];
+	unsigned long long t[7];
+	ssize_t n = fd < 0 ? -1 : pread(fd, buf, sizeof(buf) - 1, 0);
+
+	if (n <= 0)
+		return -1;
+	buf[n] = '\0';
+	if (sscanf(buf, "cpu %llu %llu %llu %llu %llu %llu %llu",
+		   &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6]) != 7)
+		return -1;
+	return (int64_t)(t[0] + t[1] + t[2] + t[5] + t[6]) * (1000000000 / sysconf(_SC_CLK_TCK));
+}
+
+static void publish(struct ergon_account *a, const struct ergon_sample *s)
+{
+	if (!a->setup.board || (s->index % a->publish_every != 0 && !a->finishing))
+		return;
+	ergon_board_publish(a->setup.board, s->reading.t_ns, s->reading.flags, s->reading.counts);
+}
+
+static void on_sample(void *arg, const struct ergon_sample *s)
+{
+	struct ergon_account *a = arg;
+	struct progress *p = &a->progress;
+	const struct ergon_channel *channels;
+	size_t n = ergon_meter_channels(a->setup.meter, &channels);
+	uint64_t total;
+
+	pthread_mutex_lock(&a->lock);
+	if (s->index == 0) {
+		memcpy(p->base, s->reading.counts, n * sizeof(p->base[0]));
+		p->first_ns = p->last_ns = s->reading.t_ns;
+	}
+	for (size_t i = 0; i < n; i++)
+		p->counts[i] = s->reading.counts[i] - p->base[i];
+	total = ergon_meter_total_uj(a->setup.meter, p->counts);
+	/* Rounding per channel could only ever lose a microjoule; never let it go back. */
+	if (total < p->total_uj)
+		total = p->total_uj;
+	ergon_curve_add(&p->curve, p->last_ns - p->first_ns, s->reading.t_ns - p->first_ns,
+			total - p->total_uj);
+	p->total_uj = total;
+	p->last_ns = s->reading.t_ns;
+	pthread_mutex_unlock(&a->lock);
+	publish(a, s);
+}
+
+/* Split the node's energy; a whole node needs no model. */
+static void split(const struct ergon_account *a, int64_t cpu_ns, uint64_t dt_ns,
+		  struct ergon_record *r)
+{
+	struct ergon_split s = { (uint64_t)r->node_uj, 0, 0 };
+
+	if (!a->setup.whole) {
+		int64_t busy = node_busy_ns(a->stat_fd);
+		struct ergon_usage u = {
+			.node_uj = (uint64_t)r->node_uj,
+			.dt_ns = dt_ns,
+			.idle_w = a->setup.idle_w,
+			.cpus_job = r->cpus,
+			.cpus_node = r->node_cpus,
+			.cpu_job_ns = cpu_ns,
+			.cpu_busy_ns = busy < 0 || a->busy_start_ns < 0 ? -1 :
+				       busy - a->busy_start_ns,
+		};
+
+		ergon_share_split(&u, &s);
+		r->flags |= ERGON_FLAG_SHARED;
+		/* CPUs held stood in for CPU time. */
+		if (u.cpu_job_ns < 0 || u.cpu_busy_ns < 0)
+			r->flags |= ERGON_FLAG_SCALED;
+	}
+	r->job_uj = (int64_t)s.job_uj;
+	r->other_uj = (int64_t)s.other_uj;
+	r->unallocated_uj = (int64_t)s.unallocated_uj;
+}
+
+static void fill_energy(const struct ergon_account *a, const struct progress *p, int64_t cpu_ns,
+			struct ergon_record *r)
+{
+	const struct ergon_meter *meter = a->setup.meter;
+	const struct ergon_channel *channels;
+	size_t n = ergon_meter_channels(meter, &channels);
+	struct ergon_sampler_stats stats;
+	uint64_t max_mw = ergon_curve_max_mw(&p->curve);
+
+	ergon_sampler_stats(a->sampler, &stats);
+	for (size_t i = 0; i < n; i++) {
+		int64_t *uj = &r->domain_uj[channels[i].domain];
+
+		*uj = (*uj == ERGON_NONE ? 0 : *uj) +
+		      (int64_t)ergon_counts_to_uj(p->counts[i], channels[i].unit_j);
+	}
+	snprintf(r->mechanism, sizeof(r->mechanism), "%s", ergon_meter_backend(meter)->name);
+	snprintf(r->scope, sizeof(r->scope), "%s", ergon_meter_scope(meter));
+	r->model = ergon_meter_backend(meter)->estimated;
+	r->freq_hz = a->setup.hz;
+	r->samples = (int64_t)stats.samples;
+	r->missed = (int64_t)stats.missed;
+	r->flags |= stats.flags | (stats.missed ? ERGON_FLAG_MISSED : 0);
+	r->node_uj = (int64_t)p->total_uj;
+	r->curve = p->curve;
+	if (max_mw > 0)
+		r->max_w_mw = (int64_t)max_mw;
+	split(a, cpu_ns, p->last_ns - p->first_ns, r);
+}
+
+static void fill(const struct ergon_account *a, const struct progress *p, int64_t cpu_ns,
+		 struct ergon_record *r)
+{
+	uint64_t elapsed = a->sampler ? p->last_ns - p->first_ns : ergon_clock_ns() - a->start_ns;
+
+	r->start_ns = (int64_t)a->start_real_ns;
+	r->end_ns = (int64_t)(a->start_real_ns + elapsed);
+	r->cpu_ns = cpu_ns < 0 ? ERGON_NONE : cpu_ns;
+	if (a->sampler)
+		fill_energy(a, p, cpu_ns, r);
+	else
+		r->flags |= ERGON_FLAG_NOENERGY;
+}
+
+static void write_checkpoint(struct ergon_account *a)
+{
+	int len;
+
+	pthread_mutex_lock(&a->lock);
+	a->copy = a->progress;
+	pthread_mutex_unlock(&a->lock);
+	a->record = a->identity;
+	fill(a, &a->copy, -1, &a->record);
+	a->record.state = ERGON_STATE_PARTIAL;
+	a->record.flags |= ERGON_FLAG_PARTIAL;
+	if (!*a->record.reason)
+		strcpy(a->record.reason, "slurmstepd ended before the step: this is its last checkpoint");
+	len = ergon_record_format(&a->record, a->line, sizeof(a->line));
+	if (len > 0)
+		ergon_checkpoint_write(a->setup.checkpoint, a->line, (size_t)len);
+}
+
+static void *keep(void *arg)
+{
+	struct ergon_account *a = arg;
+	struct pollfd stop = { .fd = a->stop_fd, .events = POLLIN };
+	uint64_t next = ergon_clock_ns();
+
+	pthread_setname_np(pthread_self(), "ergon-keeper");
+	for (;;) {
+		uint64_t now = ergon_clock_ns();
+
+		if (now >= next) {
+			write_checkpoint(a);
+			next = now + (uint64_t)a->setup.checkpoint_s * 1000000000u;
+			continue;
+		}
+		if (poll(&stop, 1, (int)((next - now) / 1000000u) + 1) > 0)
+			return NULL;
+	}
+}
+
+static void start_keeper(struct ergon_account *a)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+
+	a->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (a->stop_fd < 0 || pthread_attr_init(&attr) != 0)
+		return;
+	pthread_attr_setstacksize(&attr, KEEPER_STACK);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	a->has_keeper = pthread_create(&a->keeper, &attr, keep, a) == 0;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+}
+
+static void stop_keeper(struct ergon_account *a)
+{
+	uint64_t one = 1;
+	struct timespec limit;
+	ssize_t n;
+
+	if (!a->has_keeper)
+		return;
+	a->has_keeper = false;
+	n = write(a->stop_fd, &one, sizeof(one));
+	(void)n;
+	/* It may hang in a write to a dead disk; the job must not. */
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += KEEPER_JOIN_S;
+	a->keeper_hangs = pthread_timedjoin_np(a->keeper, NULL, &limit) != 0;
+}
+
+static void start_sampler(struct ergon_account *a)
+{
+	const struct ergon_sampler_config config = {
+		.hz = a->setup.hz,
+		.thread_name = "ergon-sampler",
+		.on_sample = on_sample,
+		.arg = a,
+	};
+	struct ergon_error err;
+
+	a->sampler = ergon_sampler_create(a->setup.meter, &config, &err);
+	if (a->sampler && ergon_sampler_start(a->sampler, &err) < 0) {
+		ergon_sampler_destroy(a->sampler);
+		a->sampler = NULL;
+	}
+	if (!a->sampler)
+		snprintf(a->identity.reason, sizeof(a->identity.reason), "%.255s", err.text);
+}
+
+struct ergon_account *ergon_account_start(const struct ergon_account_setup *setup)
+{
+	struct ergon_account *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->setup = *setup;
+	a->identity = *setup->identity;
+	a->stop_fd = -1;
+	a->stat_fd = ergon_sysroot_open_file(setup->sysroot, "/proc/stat", O_RDONLY);
+	a->busy_start_ns = node_busy_ns(a->stat_fd);
+	a->publish_every = ergon_account_decimation(setup->hz, setup->board_hz);
+	pthread_mutex_init(&a->lock, NULL);
+	ergon_curve_init(&a->progress.curve, setup->curve_points);
+	a->start_real_ns = ergon_clock_real_ns();
+	a->start_ns = ergon_clock_ns();
+	if (setup->meter)
+		start_sampler(a);
+	if (setup->checkpoint)
+		start_keeper(a);
+	return a;
+}
+
+void ergon_account_finish(struct ergon_account *a, int64_t cpu_ns, struct ergon_record *r)
+{
+	a->finishing = true;
+	if (a->sampler)
+		ergon_sampler_stop(a->sampler);
+	stop_keeper(a);
+	if (!*r->reason)
+		memcpy(r->reason, a->identity.reason, sizeof(r->reason));
+	fill(a, &a->progress, cpu_ns, r);
+}
+
+void ergon_account_free(struct ergon_account *a)
+{
+	if (!a || a->keeper_hangs)
+		return;
+	ergon_sampler_destroy(a->sampler);
+	pthread_mutex_destroy(&a->lock);
+	if (a->stat_fd >= 0)
+		close(a->stat_fd);
+	if (a->stop_fd >= 0)
+		close(a->stop_fd);
+	free(a);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rundir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A user can put anything into the directory; more than this is left for the admin. */
+#define REMOVE_DEPTH 8
+#define REMOVE_ENTRIES 4096
+
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+struct ergon_rundir {
+	int parent;               /* RunDir */
+	int fd;                   /* locked while we live */
+	char name[128];
+	char board_path[PATH_MAX];
+	struct ergon_board *board;
+};
+
+/* Open a directory that is ours and writable by nobody else. */
+static int open_own_dir(const char *path, struct ergon_error *err)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return ergon_error_set(err, "%s: %s", path, strerror(errno));
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & 022))
+		return fd;
+	close(fd);
+	errno = EPERM;
+	return ergon_error_set(err, "%s: must belong to uid %d and be writable by nobody else",
+			       path, (int)geteuid());
+}
+
+int ergon_dir_ensure(const char *path, struct ergon_error *err)
+{
+	bool made = mkdir(path, 0755) == 0;
+	int fd;
+
+	if (!made && errno != EEXIST)
+		return ergon_error_set(err, "%s: cannot be made: %s", path, strerror(errno));
+	fd = open_own_dir(path, err);
+	if (fd < 0)
+		return -1;
+	/* The umask is slurmd's. */
+	if (made)
+		fchmod(fd, 0755);
+	close(fd);
+	return 0;
+}
+
+static void remove_tree(int parent, const char *name, int depth, int *budget);
+
+static void empty_dir(int fd, int depth, int *budget)
+{
+	DIR *dir = fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!dir) {
+		close(fd);
+		return;
+	}
+	while (*budget > 0 && (entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			remove_tree(dirfd(dir), entry->d_name, depth, budget);
+	closedir(dir);
+}
+
+static void remove_tree(int parent, const char *name, int depth, int *budget)
+{
+	int fd;
+
+	(*budget)--;
+	if (unlinkat(parent, name, 0) == 0 || (errno != EISDIR && errno != EPERM))
+		return;
+	if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || depth == 0)
+		return;
+	fd = openat(parent, name, DIR_FLAGS);
+	if (fd < 0)
+		return;
+	empty_dir(fd, depth - 1, budget);
+	unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+static void remove_step(int parent, const char *name)
+{
+	int budget = REMOVE_ENTRIES;
+
+	remove_tree(parent, name, REMOVE_DEPTH, &budget);
+}
+
+/* The board first, while everything is still root's; then the directory changes hands. */
+static int fill(struct ergon_rundir *rd, uid_t uid, gid_t gid, const struct ergon_board_info *info,
+		const struct ergon_board_cpu *cpus, uint32_t ring, struct ergon_error *err)
+{
+	int fd;
+
+	rd->board = ergon_board_create(rd->fd, "board", info, cpus, ring, err);
+	if (!rd->board)
+		return -1;
+	fd = openat(rd->fd, "roster", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return ergon_error_set(err, "%s: roster: %s", rd->board_path, strerror(errno));
+	if (fchmod(fd, 0600) < 0 || fchown(fd, uid, gid) < 0) {
+		close(fd);
+		return ergon_error_set(err, "%s: roster: %s", rd->board_path, strerror(errno));
+	}
+	close(fd);
+	if (fchmod(rd->fd, 0500) < 0 || fchown(rd->fd, uid, gid) < 0)
+		return ergon_error_set(err, "%s: %s", rd->board_path, strerror(errno));
+	return 0;
+}
+
+struct ergon_rundir *ergon_rundir_create(const char *run_dir, const char *name,
+					 uid_t uid, gid_t gid,
+					 const struct ergon_board_info *info,
+					 const struct ergon_board_cpu *cpus, uint32_t ring,
+					 struct ergon_error *err)
+{
+	struct ergon_rundir *rd = calloc(1, sizeof(*rd));
+
+	if (!rd) {
+		ergon_error_set(err, "out of memory");
+		return NULL;
+	}
+	rd->fd = -1;
+	rd->parent = open_own_dir(run_dir, err);
+	if (rd->parent < 0)
+		goto fail;
+	snprintf(rd->name, sizeof(rd->name), "%s", name);
+	if (snprintf(rd->board_path, sizeof(rd->board_path), "%s/%s/board", run_dir, name) >=
+	    (int)sizeof(rd->board_path)) {
+		ergon_error_set(err, "%s: path too long", run_dir);
+		goto fail;
+	}
+	remove_step(rd->parent, rd->name);
+	if (mkdirat(rd->parent, rd->name, 0700) < 0 ||
+	    (rd->fd = openat(rd->parent, rd->name, DIR_FLAGS)) < 0) {
+		ergon_error_set(err, "%s/%s: %s", run_dir, name, strerror(errno));
+		goto fail;
+	}
+	flock(rd->fd, LOCK_EX | LOCK_NB);
+	if (fill(rd, uid, gid, info, cpus, ring, err) == 0)
+		return rd;
+fail:
+	ergon_rundir_remove(rd);
+	return NULL;
+}
+
+const char *ergon_rundir_board_path(const struct ergon_rundir *rd)
+{
+	return rd->board_path;
+}
+
+struct ergon_board *ergon_rundir_board(const struct ergon_rundir *rd)
+{
+	return rd->board;
+}
+
+void ergon_rundir_remove(struct ergon_rundir *rd)
+{
+	if (!rd)
+		return;
+	if (rd->board) {
+		ergon_board_finish(rd->board);
+		ergon_board_close(rd->board);
+	}
+	if (rd->fd >= 0) {
+		remove_step(rd->parent, rd->name);
+		close(rd->fd);
+	}
+	if (rd->parent >= 0)
+		close(rd->parent);
+	free(rd);
+}
+
+void ergon_rundir_sweep(const char *run_dir)
+{
+	int parent = open_own_dir(run_dir, NULL);
+	DIR *dir = parent < 0 ? NULL : fdopendir(parent);
+	const struct dirent *entry;
+
+	if (!dir) {
+		if (parent >= 0)
+			close(parent);
+		return;
+	}
+	while ((entry = readdir(dir))) {
+		const char *name = entry->d_name;
+		int fd;
+
+		/* Only <job>.<step>.<nodeid>. */
+		if (strspn(name, "0123456789.") != strlen(name) || *name == '.')
+			continue;
+		fd = openat(dirfd(dir), name, DIR_FLAGS);
+		if (fd < 0)
+			continue;
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			remove_step(dirfd(dir), name);
+		close(fd);
+	}
+	closedir(dir);
+}
