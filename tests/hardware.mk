@@ -45,3 +45,16 @@ endif
 EXTRA_DIST += tests/sysroots
 dist_check_SCRIPTS += tests/tools/list.sh
 TESTS += tests/tools/list.sh
+
+# A machine whose counters move, and what checks the joules: see fakenode.c.
+if HAVE_FUSE
+check_PROGRAMS += tests/fakenode/fakenode tests/fakenode/verify
+tests_fakenode_fakenode_SOURCES = tests/fakenode/fakenode.c
+tests_fakenode_fakenode_CFLAGS = $(AM_CFLAGS) $(FUSE_CFLAGS)
+tests_fakenode_fakenode_LDADD = $(FUSE_LIBS)
+tests_fakenode_verify_SOURCES = tests/fakenode/verify.c
+tests_fakenode_verify_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_fakenode_verify_LDADD = $(JANSSON_LIBS) -lm
+endif
+dist_check_SCRIPTS += tests/fakenode/powercap.sh
+TESTS += tests/fakenode/powercap.sh
