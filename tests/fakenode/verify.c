@@ -12,7 +12,7 @@
  * the kernel's truncation costs (far below one raw count, so that a wrap at
  * the range instead of one unit more shows), the total to the sum of theirs,
  * each counter must have wrapped WRAPS times, and the flags must be exactly
- * FLAGS ("" or words with commas).
+ * FLAGS ("" or words with commas), "missed" aside.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -140,9 +140,13 @@ static void check_flags(const json_t *root, const char *expected)
 	const json_t *flag;
 	size_t i;
 
-	json_array_foreach(json_object_get(root, "flags"), i, flag)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? "," : "",
+	json_array_foreach(json_object_get(root, "flags"), i, flag) {
+		/* A busy machine misses ticks; no joule is lost by that. */
+		if (strcmp(json_string_value(flag), "missed") == 0)
+			continue;
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", *text ? "," : "",
 			 json_string_value(flag));
+	}
 	if (strcmp(text, expected) != 0) {
 		printf("FAIL: flags '%s', expected '%s'\n", text, expected);
 		failures++;
