@@ -13,3 +13,8 @@ dist_check_SCRIPTS += \
 
 exampledir = $(docdir)/examples
 dist_example_DATA = examples/heat2d.c
+
+# The unit tests alone: what a sanitizer build runs.
+check-unit:
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter tests/unit/%,$(TESTS))'
+.PHONY: check-unit
