@@ -178,6 +178,7 @@ static void *run(void *arg)
 	};
 
 	pthread_setname_np(pthread_self(), s->thread_name);
+	ergon_thread_ask_short_slices();
 	for (;;) {
 		uint64_t points;
 

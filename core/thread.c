@@ -3,8 +3,24 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define THREAD_STACK (256u * 1024u)
+#define SLICE_NS 100000u
+
+/* The kernel's struct sched_attr, first version; new C libraries have it, old ones not. */
+struct slice_attr {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime_ns;
+	uint64_t deadline_ns;
+	uint64_t period_ns;
+};
 
 int ergon_thread_create(pthread_t *thread, void *(*fn)(void *), void *arg)
 {
@@ -26,4 +42,15 @@ int ergon_thread_create(pthread_t *thread, void *(*fn)(void *), void *arg)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return rc;
+}
+
+void ergon_thread_ask_short_slices(void)
+{
+	struct slice_attr attr = { .size = sizeof(attr) };
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 || attr.policy != 0)
+		return; /* not SCHED_OTHER: somebody has chosen for us */
+	attr.flags = 0;
+	attr.runtime_ns = SLICE_NS;
+	syscall(SYS_sched_setattr, 0, &attr, 0);
 }

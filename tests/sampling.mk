@@ -34,3 +34,17 @@ stat_scripts = \
 TESTS += $(stat_scripts)
 dist_check_SCRIPTS += $(stat_scripts)
 EXTRA_DIST += tests/stat/lib.sh
+
+# `make bench`: figures, not tests. Each tests/bench/bench_*.sh prints a part of the table.
+EXTRA_PROGRAMS = \
+	tests/bench/bench_rate \
+	tests/bench/bench_read
+tests_bench_bench_rate_LDADD = libergoncore.la
+tests_bench_bench_read_LDADD = libergoncore.la
+EXTRA_DIST += \
+	tests/bench/bench_sampling.sh \
+	tests/bench/run.sh
+
+bench: $(EXTRA_PROGRAMS) tests/standin/tschz$(EXEEXT)
+	@$(AM_TESTS_ENVIRONMENT) sh $(srcdir)/tests/bench/run.sh
+.PHONY: bench
