@@ -18,3 +18,9 @@ dist_example_DATA = examples/heat2d.c
 check-unit:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter tests/unit/%,$(TESTS))'
 .PHONY: check-unit
+
+EXTRA_DIST += \
+	doc/HOWTO-test.md \
+	doc/INTERNALS.md \
+	doc/decisions.md \
+	doc/formats.md
