@@ -32,9 +32,39 @@ endif
 
 check_PROGRAMS += \
 	tests/bench/mkranks \
+	tests/bench/peak \
+	tests/tools/fuzz_merge \
 	tests/tools/mkledger
 tests_tools_mkledger_SOURCES = \
 	tests/tools/example_ledger.c \
 	tests/tools/example_ledger.h \
 	tests/tools/mkledger.c
 tests_tools_mkledger_CPPFLAGS = $(MERGE_CPPFLAGS)
+tests_tools_fuzz_merge_SOURCES = \
+	$(merge_sources) \
+	tests/tools/example_ledger.c \
+	tests/tools/example_ledger.h \
+	tests/tools/fuzz_merge.c
+tests_tools_fuzz_merge_CPPFLAGS = $(MERGE_CPPFLAGS)
+tests_tools_fuzz_merge_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_tools_fuzz_merge_LDADD = libergoncore.la $(JANSSON_LIBS) -lm
+
+TESTS += \
+	tests/tools/fuzz_merge \
+	tests/tools/merge.sh \
+	tests/tools/merge_scale.sh
+dist_check_SCRIPTS += \
+	tests/bench/merge.sh \
+	tests/tools/merge.sh \
+	tests/tools/merge_scale.sh
+EXTRA_DIST += \
+	tests/golden/merge/killed.txt \
+	tests/golden/merge/noenergy.txt \
+	tests/golden/merge/problems.txt \
+	tests/golden/merge/two-top.txt \
+	tests/golden/merge/two.csv \
+	tests/golden/merge/two.json \
+	tests/golden/merge/two.txt \
+	tests/golden/merge/two/node.n2.csv \
+	tests/golden/merge/two/rank.w.0.csv \
+	tests/golden/merge/two/rank.w.1.csv

@@ -16,7 +16,6 @@
 
 #define SHORT_NS 10000000u      /* below these a row is marked short */
 #define SHORT_INTERVALS 10u
-#define MAX_JOULES 1e15         /* more is not a measurement but a damaged file */
 
 enum rank_state { RUNNING, COMPLETE, ABORTED };
 
@@ -87,7 +86,7 @@ static void clean(char *text, size_t size)
 
 static bool is_amount(double x)
 {
-	return x >= 0 && x < MAX_JOULES;
+	return x >= 0 && x <= RANKFILE_MAX_AMOUNT;
 }
 
 static bool are_amounts(const double *x, uint32_t n)

@@ -119,6 +119,12 @@ static void list_add(struct merge_list *list, void *item)
 	list->items[list->n++] = item;
 }
 
+static void list_sort(struct merge_list *list, int (*compare)(const void *a, const void *b))
+{
+	if (list->n > 0)
+		qsort(list->items, list->n, sizeof(*list->items), compare);
+}
+
 static void list_free(struct merge_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
@@ -227,24 +233,35 @@ static int read_identity(const struct merge_scan *scan, const struct merge_file 
 	return rc;
 }
 
+static bool has_ns(const struct merge_file *file, const char *ns)
+{
+	return file->ns_len == strlen(ns) && memcmp(file->ns, ns, file->ns_len) == 0;
+}
+
+static bool is_candidate(const struct merge_file *file, const char *ns)
+{
+	return file->kind >= MERGE_RANK_CSV && (!ns || has_ns(file, ns));
+}
+
 /*
  * A directory may hold files that strayed in from another run. The run that
  * most of some evenly chosen files agree on (majority vote) is the one.
  */
-static void choose_run(const struct merge_scan *scan, struct rankfile *f, struct run *chosen)
+static void choose_run(const struct merge_scan *scan, const char *ns, struct rankfile *f,
+		       struct run *chosen)
 {
-	size_t first = 0, n, step;
+	size_t n = 0, step, seen = 0;
 	unsigned lead = 0;
 
-	while (first < scan->nfiles && scan->files[first].kind < MERGE_RANK_CSV)
-		first++;
-	n = scan->nfiles - first;
+	for (size_t i = 0; i < scan->nfiles; i++)
+		n += is_candidate(&scan->files[i], ns);
 	step = n > VOTES ? n / VOTES : 1;
 	memset(chosen, 0, sizeof(*chosen));
-	for (size_t i = first; i < scan->nfiles; i += step) {
+	for (size_t i = 0; i < scan->nfiles; i++) {
 		struct run run;
 
-		if (read_identity(scan, &scan->files[i], f) < 0)
+		if (!is_candidate(&scan->files[i], ns) || seen++ % step != 0 ||
+		    read_identity(scan, &scan->files[i], f) < 0)
 			continue;
 		name_run(&run, &f->head, &scan->files[i]);
 		if (memcmp(&run, chosen, sizeof(run)) == 0) {
@@ -256,6 +273,8 @@ static void choose_run(const struct merge_scan *scan, struct rankfile *f, struct
 			lead--;
 		}
 	}
+	if (ns)
+		snprintf(chosen->ns, sizeof(chosen->ns), "%s", ns);
 }
 
 static bool is_of_run(struct merge *m, const struct run *run, const struct rankfile_head *head,
@@ -504,10 +523,9 @@ static void read_rank(struct merge *m, const struct merge_scan *scan,
 	path = merge_scan_path(scan, file);
 	if (!path)
 		return;
-	if (run->job[0] && (file->ns_len != strlen(run->ns) ||
-			    memcmp(file->ns, run->ns, file->ns_len) != 0)) {
+	if (run->ns[0] && !has_ns(file, run->ns)) {
 		problem_add(&m->problems, PROBLEM_FOREIGN, path, 0,
-			    "of another MPI_COMM_WORLD (spawned processes or a second mpirun) than '%s'; not merged",
+			    "of another MPI_COMM_WORLD (spawned processes, a second program) than '%s'; not merged, see --namespace",
 			    run->ns);
 	} else {
 		rc = file->kind == MERGE_RANK_CSV ? read_rank_csv(m, scan, file, path, f) :
@@ -632,7 +650,7 @@ static void check_conservation(struct merge *m, int c)
 	if (!check->known)
 		return;
 	check->difference = check->ranks + check->unattributed - check->node;
-	check->relative = check->node > 0 ? fabs(check->difference) / check->node : 0;
+	check->relative = check->node > ROUNDING ? fabs(check->difference) / check->node : 0;
 	/* Nine decimals in the files: many small figures may differ by their rounding. */
 	check->ok = fabs(check->difference) <= TOLERANCE * check->node + ROUNDING * values;
 	if (!check->ok)
@@ -641,7 +659,8 @@ static void check_conservation(struct merge *m, int c)
 			    rankfile_column_name(c), check->difference, check->worst_host, m->why);
 }
 
-int merge_run(struct merge *m, char *const dirs[], unsigned ndirs, struct ergon_error *err)
+int merge_run(struct merge *m, char *const dirs[], unsigned ndirs, const char *ns,
+	      struct ergon_error *err)
 {
 	struct merge_scan scan = { 0 };
 	struct rankfile f = { 0 };
@@ -651,7 +670,7 @@ int merge_run(struct merge *m, char *const dirs[], unsigned ndirs, struct ergon_
 		merge_scan_free(&scan);
 		return -1;
 	}
-	choose_run(&scan, &f, &run);
+	choose_run(&scan, ns, &f, &run);
 	for (size_t i = 0; i < scan.nfiles; i++) {
 		if (scan.files[i].kind < MERGE_RANK_CSV)
 			read_node(m, &scan, &scan.files[i], &run, &f);
@@ -667,8 +686,8 @@ int merge_run(struct merge *m, char *const dirs[], unsigned ndirs, struct ergon_
 		explain(m);
 		for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
 			check_conservation(m, c);
-		qsort(m->rows.items, m->rows.n, sizeof(void *), by_phase);
-		qsort(m->phases.items, m->phases.n, sizeof(void *), by_name);
+		list_sort(&m->rows, by_phase);
+		list_sort(&m->phases, by_name);
 	}
 	problems_finish(&m->problems);
 	return m->seen > 0 ? 0 : 1;

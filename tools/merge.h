@@ -122,10 +122,12 @@ struct merge {
 };
 
 /*
- * Merge the results in dirs into m, which must be zero. 0: done, look at
- * m->problems; 1: nothing usable was found; -1 + err: dirs make no sense.
+ * Merge the results in dirs into m, which must be zero. ns: the namespace
+ * (MPI_COMM_WORLD) to merge, NULL: the one most files are of. 0: done, look
+ * at m->problems; 1: nothing usable was found; -1 + err: dirs make no sense.
  */
-int merge_run(struct merge *m, char *const dirs[], unsigned ndirs, struct ergon_error *err);
+int merge_run(struct merge *m, char *const dirs[], unsigned ndirs, const char *ns,
+	      struct ergon_error *err);
 void merge_free(struct merge *m);
 
 double merge_mean(const struct merge_stat *stat);

@@ -13,7 +13,7 @@
 #define EXIT_PROBLEMS 3
 
 static const char help[] =
-	"usage: ergon merge DIR... [--json [FILE]] [--csv [FILE]] [--top N]\n"
+	"usage: ergon merge DIR... [--json [FILE]] [--csv [FILE]] [--top N] [--namespace NS]\n"
 	"\n"
 	"Merges what the ranks of one MPI step wrote: time and energy by phase, activity\n"
 	"and MPI function, over all ranks. DIR is ergon.<job>.<step>, or a directory that\n"
@@ -22,6 +22,7 @@ static const char help[] =
 	"  --json [FILE]  write JSON to FILE; without FILE to standard output, in place of the table\n"
 	"  --csv [FILE]   the same with CSV\n"
 	"  --top N        in the long table show only the N rows that cost most\n"
+	"  --namespace NS merge rank.NS.*; by default the namespace that most files are of\n"
 	"  -h, --help     this text\n"
 	"\n"
 	"Exit status: 0 complete, 1 nothing usable, 2 usage, 3 merged, with problems (see stderr).\n";
@@ -34,6 +35,7 @@ struct output {
 struct options {
 	struct output json, csv;
 	unsigned top;
+	const char *ns;           /* NULL: most files' */
 	char **dirs;
 	unsigned ndirs;
 	bool help;
@@ -79,8 +81,10 @@ static bool is_option(const char *arg, const char *name, const char **equals)
 {
 	size_t len = strlen(name);
 
+	if (strncmp(arg, name, len) != 0)
+		return false;
 	*equals = arg[len] == '=' ? arg + len : NULL;
-	return strncmp(arg, name, len) == 0 && (arg[len] == '\0' || arg[len] == '=');
+	return arg[len] == '\0' || arg[len] == '=';
 }
 
 static int parse_options(int argc, char **argv, struct options *o)
@@ -99,13 +103,17 @@ static int parse_options(int argc, char **argv, struct options *o)
 			only_dirs = true;
 		} else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
 			o->help = true;
-		} else if (strncmp(argv[i], "--json", 6) == 0 && is_option(argv[i], "--json", &equals)) {
+		} else if (is_option(argv[i], "--json", &equals)) {
 			take_file(&o->json, equals, argv, &i);
-		} else if (strncmp(argv[i], "--csv", 5) == 0 && is_option(argv[i], "--csv", &equals)) {
+		} else if (is_option(argv[i], "--csv", &equals)) {
 			take_file(&o->csv, equals, argv, &i);
-		} else if (strncmp(argv[i], "--top", 5) == 0 && is_option(argv[i], "--top", &equals)) {
+		} else if (is_option(argv[i], "--top", &equals)) {
 			if (take_number(equals ? equals + 1 : argv[++i], &o->top) < 0)
 				return -1;
+		} else if (is_option(argv[i], "--namespace", &equals)) {
+			o->ns = equals ? equals + 1 : argv[++i];
+			if (!o->ns)
+				return usage_error("--namespace needs a name", "");
 		} else {
 			return usage_error("no option ", argv[i]);
 		}
@@ -173,7 +181,7 @@ static int merge(const struct options *o)
 {
 	struct merge m = { 0 };
 	struct ergon_error err;
-	int rc = merge_run(&m, o->dirs, o->ndirs, &err);
+	int rc = merge_run(&m, o->dirs, o->ndirs, o->ns, &err);
 
 	problems_print(&m.problems, stderr);
 	if (rc < 0) {

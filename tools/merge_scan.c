@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static int parse_name(const char *name, struct merge_file *file)
 
 	for (int kind = 0; kind < MERGE_FILE_KINDS; kind++) {
 		size_t prefix = strlen(names[kind].prefix), ending = strlen(names[kind].ending);
-		const char *stop = name + len - ending, *digits;
+		const char *stop = name + len - ending, *last;
 
 		if (len <= prefix + ending || strncmp(name, names[kind].prefix, prefix) != 0 ||
 		    strcmp(stop, names[kind].ending) != 0)
@@ -35,13 +36,13 @@ static int parse_name(const char *name, struct merge_file *file)
 					     .stem_len = len - ending };
 		if (kind == MERGE_NODE_CSV || kind == MERGE_NODE_LEDGER)
 			return 0;
-		for (digits = stop; digits[-1] >= '0' && digits[-1] <= '9'; digits--)
-			;
-		if (digits == stop || digits[-1] != '.' || digits - 1 < name + prefix)
+		last = memrchr(name, '.', (size_t)(stop - name));
+		if (last < name + prefix)
 			return -1;
 		file->ns = name + prefix;
-		file->ns_len = (size_t)(digits - 1 - file->ns);
-		file->rank = strtoul(digits, NULL, 10);
+		file->ns_len = (size_t)(last - file->ns);
+		/* Without a number (rank.<ns>.pid<pid>: not known to itself) it comes last. */
+		file->rank = last[1] >= '0' && last[1] <= '9' ? strtoul(last + 1, NULL, 10) : ULONG_MAX;
 		return 0;
 	}
 	return -1;
@@ -121,24 +122,28 @@ static int only_result(const char *parent, char **child, struct ergon_error *err
 	return 0;
 }
 
+static int compare_text(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t shorter = a_len < b_len ? a_len : b_len;
+	int order = shorter ? memcmp(a, b, shorter) : 0;
+
+	return order ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+/* "node.n1" comes before "node.n1-2", a later run's. */
 static int compare(const void *a, const void *b)
 {
 	const struct merge_file *x = a, *y = b;
-	size_t shorter = x->ns_len < y->ns_len ? x->ns_len : y->ns_len;
 	int order;
 
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
-	order = shorter ? memcmp(x->ns, y->ns, shorter) : 0;
-	if (order == 0 && x->ns_len != y->ns_len)
-		order = x->ns_len < y->ns_len ? -1 : 1;
+	order = compare_text(x->ns, x->ns_len, y->ns, y->ns_len);
 	if (order == 0 && x->rank != y->rank)
 		order = x->rank < y->rank ? -1 : 1;
 	if (order == 0)
-		order = strcmp(x->name, y->name);
-	if (order == 0 && x->dir != y->dir)
-		order = x->dir < y->dir ? -1 : 1;
-	return order;
+		order = compare_text(x->name, x->stem_len, y->name, y->stem_len);
+	return order ? order : (x->dir > y->dir) - (x->dir < y->dir);
 }
 
 int merge_scan_dirs(struct merge_scan *scan, char *const dirs[], unsigned ndirs,

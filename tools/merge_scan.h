@@ -24,7 +24,7 @@ struct merge_file {
 	const char *ns;           /* of a rank's: rank.<ns>.<rank>.csv, ns_len bytes */
 	size_t ns_len;
 	size_t stem_len;          /* the name without its ending */
-	unsigned long rank;
+	unsigned long rank;       /* ULONG_MAX: the name has none */
 };
 
 struct merge_scan {

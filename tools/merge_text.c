@@ -191,12 +191,13 @@ static int costlier(const void *a, const void *b, void *arg)
 /* The rows, or the top ones; what is not shown is counted. */
 static void row_lines(const struct merge *m, unsigned top, struct table *t)
 {
-	void **rows = malloc((m->rows.n + 1) * sizeof(*rows));
 	size_t n = m->rows.n;
+	void **rows = calloc(n + 1, sizeof(*rows));
 
 	if (!rows)
 		abort();
-	memcpy(rows, m->rows.items, n * sizeof(*rows));
+	if (n > 0)
+		memcpy(rows, m->rows.items, n * sizeof(*rows));
 	if (top > 0) {
 		qsort_r(rows, n, sizeof(*rows), costlier, (void *)m);
 		n = top < n ? top : n;

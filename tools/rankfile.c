@@ -229,7 +229,7 @@ static const struct why *parse_amount(const char *text, double *out)
 		value *= power_of_ten(scale);
 	if (*text == '-' && digits > 0)
 		return &negative;
-	if (!isfinite((double)value))
+	if (!(value <= (long double)RANKFILE_MAX_AMOUNT))
 		return &too_large;
 	*out = (double)value;
 	return NULL;
@@ -471,10 +471,13 @@ static int parse_pair(struct scan *scan, const char *key, const char *value, uin
 			continue;
 		why = parse_cell(&head_keys[i], value, &scan->f->head);
 		if (why) {
-			problem_add(scan->problems, why->kind, scan->path, scan->line, "%s '%s' %s%s",
-				    key, value, why->text,
-				    why == &negative ? ": the end is before the start" : "");
-			return head_keys[i].required || head_keys[i].cell == CELL_RANK ? -1 : 0;
+			bool rank = head_keys[i].cell == CELL_RANK;
+
+			problem_add(scan->problems, why->kind, scan->path, scan->line, "%s '%.60s' %s%s",
+				    key, value, why->text, why != &negative ? "" :
+				    rank ? ": the process did not know its rank; not merged" :
+				    ": the end is before the start");
+			return head_keys[i].required || rank ? -1 : 0;
 		}
 		*given |= 1u << i;
 		return 0;

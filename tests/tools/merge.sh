@@ -118,6 +118,8 @@ cp $rank1 run/rank.w.7.csv;               problem 3 "rank twice"
 spoil 's/job=1234/job=99/';               problem 3 "another job"
 spoil 's/step=0/step=1/';                 problem 3 "another step"
 mv $rank1 run/rank.other.1.csv;           problem 3 "another namespace"
+sed 's/rank=1 size=2/rank=-1 size=-1/' $rank1 >run/rank.w.pid77.csv
+                                          problem 3 "rank not known"
 rm $rank1;                                problem 3 "rank missing"
 spoil '1s/1$/2/';                         problem 3 "another version"
 spoil '6s/\.0/,0/g';                      problem 3 "decimal comma"
@@ -161,6 +163,16 @@ for f in run/rank.*; do : >"$f"; done;    problem 1 "nothing usable"
 for i in $(seq 2 60); do printf 'x\n' >run/rank.w.$i.csv; done
                                           problem 3 "many bad files"
 same_as_golden problems problems.txt
+
+# a second program in the same step: each can be had
+fresh
+for i in 0 1; do sed 's/,4,/,5,/' run/rank.w.$i.csv >run/rank.w-2.$i.csv; done
+exits 3 ergon merge run
+grep -q 'main/solve.*MPI_Send  *1  *4 ' out || fail "not the first of two namespaces"
+exits 3 ergon merge run --namespace w-2
+grep -q 'main/solve.*MPI_Send  *1  *5 ' out || fail "not the namespace asked for"
+exits 1 ergon merge run --namespace=nobody
+exits 2 ergon merge run --namespace
 
 # names that need quoting are only text
 fresh
