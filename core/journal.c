@@ -87,13 +87,40 @@ static const uint32_t crc32c_table[256] = {
 	0xbe2da0a5, 0x4c4623a6, 0x5f16d052, 0xad7d5351,
 };
 
-static uint32_t crc32c_more(uint32_t crc, const void *data, size_t len)
+static uint32_t crc32c_by_table(uint32_t crc, const unsigned char *p, size_t len)
 {
-	const unsigned char *p = data;
-
 	while (len--)
 		crc = crc32c_table[(crc ^ *p++) & 0xff] ^ (crc >> 8);
 	return crc;
+}
+
+#if defined(__x86_64__)
+/* The processor's own instruction: ten times as fast, and ingest checks every line. */
+__attribute__((target("sse4.2")))
+static uint32_t crc32c_by_cpu(uint32_t crc, const unsigned char *p, size_t len)
+{
+	uint64_t wide = crc;
+
+	for (; len >= 8; p += 8, len -= 8) {
+		uint64_t word;
+
+		memcpy(&word, p, 8);
+		wide = __builtin_ia32_crc32di(wide, word);
+	}
+	crc = (uint32_t)wide;
+	while (len--)
+		crc = __builtin_ia32_crc32qi(crc, *p++);
+	return crc;
+}
+#endif
+
+static uint32_t crc32c_more(uint32_t crc, const void *data, size_t len)
+{
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("sse4.2"))
+		return crc32c_by_cpu(crc, data, len);
+#endif
+	return crc32c_by_table(crc, data, len);
 }
 
 uint32_t ergon_crc32c(const void *data, size_t len)
