@@ -11,8 +11,9 @@
 typedef int ergon_command_f(int argc, char **argv);
 
 ergon_command_f ergon_cmd_help;
+ergon_command_f ergon_cmd_ingest;
 ergon_command_f ergon_cmd_list;
-ergon_command_f ergon_cmd_stat;
 ergon_command_f ergon_cmd_merge;
+ergon_command_f ergon_cmd_stat;
 
 #endif

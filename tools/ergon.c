@@ -17,6 +17,9 @@ static const struct {
 	{ "merge", ergon_cmd_merge, "one table from the files of all ranks of an MPI step" },
 	{ "stat", ergon_cmd_stat, "run a command and tell the energy it took" },
 	{ "help", ergon_cmd_help, "explain configuration keys, environment variables, flags" },
+#if HAVE_SQLITE
+	{ "ingest", ergon_cmd_ingest, "take the records of journals over into the store" },
+#endif
 };
 
 static void usage(FILE *out)

@@ -3,6 +3,8 @@
 if HAVE_SQLITE
 noinst_LTLIBRARIES += libergonstore.la
 libergonstore_la_SOURCES = \
+	tools/ingest_file.c \
+	tools/ingest_file.h \
 	tools/json_scan.c \
 	tools/json_scan.h \
 	tools/record_field.c \
@@ -16,4 +18,7 @@ libergonstore_la_SOURCES = \
 libergonstore_la_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 libergonstore_la_LIBADD = libergoncore.la $(SQLITE_LIBS)
 
+ergon_SOURCES += \
+	tools/ingest.c
+ergon_LDADD += libergonstore.la
 endif
