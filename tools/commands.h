@@ -10,6 +10,7 @@
 
 typedef int ergon_command_f(int argc, char **argv);
 
+ergon_command_f ergon_cmd_acct;
 ergon_command_f ergon_cmd_help;
 ergon_command_f ergon_cmd_ingest;
 ergon_command_f ergon_cmd_list;

@@ -13,13 +13,16 @@ static const struct {
 	ergon_command_f *run;
 	const char *help;
 } commands[] = {
-	{ "list", ergon_cmd_list, "show what can be measured here, or why not" },
-	{ "merge", ergon_cmd_merge, "one table from the files of all ranks of an MPI step" },
-	{ "stat", ergon_cmd_stat, "run a command and tell the energy it took" },
+#if HAVE_SQLITE
+	{ "acct", ergon_cmd_acct, "energy of jobs and steps, in sacct's manner" },
+#endif
 	{ "help", ergon_cmd_help, "explain configuration keys, environment variables, flags" },
 #if HAVE_SQLITE
 	{ "ingest", ergon_cmd_ingest, "take the records of journals over into the store" },
 #endif
+	{ "list", ergon_cmd_list, "show what can be measured here, or why not" },
+	{ "merge", ergon_cmd_merge, "one table from the files of all ranks of an MPI step" },
+	{ "stat", ergon_cmd_stat, "run a command and tell the energy it took" },
 };
 
 static void usage(FILE *out)

@@ -3,6 +3,16 @@
 if HAVE_SQLITE
 noinst_LTLIBRARIES += libergonstore.la
 libergonstore_la_SOURCES = \
+	tools/acct_field.c \
+	tools/acct_field.h \
+	tools/acct_nodes.c \
+	tools/acct_nodes.h \
+	tools/acct_select.c \
+	tools/acct_select.h \
+	tools/acct_time.c \
+	tools/acct_time.h \
+	tools/acct_total.c \
+	tools/acct_total.h \
 	tools/ingest_file.c \
 	tools/ingest_file.h \
 	tools/json_scan.c \
@@ -19,6 +29,9 @@ libergonstore_la_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 libergonstore_la_LIBADD = libergoncore.la $(SQLITE_LIBS)
 
 ergon_SOURCES += \
+	tools/acct.c \
+	tools/acct_json.c \
+	tools/acct_json.h \
 	tools/ingest.c
 ergon_LDADD += libergonstore.la
 endif
