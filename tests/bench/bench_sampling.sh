@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Cost of a read by number of domains; rate and cost of sampling at 1000 Hz, idle and loaded.
 # ERGON_BENCH_S: seconds per rate measurement [20].
+: "${top_srcdir:?make bench sets it}" "${top_builddir:?}"
 seconds=${ERGON_BENCH_S:-20}
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/ergon-bench.XXXXXX")
 load=

@@ -5,7 +5,7 @@
 export LC_ALL=C
 echo "$(date -u +%Y-%m-%d), $(uname -m), $(nproc) CPUs,$(awk -F: '/^model name/ { print $2; exit }' /proc/cpuinfo)," \
 	"load $(cut -d' ' -f1 /proc/loadavg)"
-for part in "$top_srcdir"/tests/bench/bench_*.sh; do
+for part in "${top_srcdir:?make bench sets it}"/tests/bench/bench_*.sh; do
 	echo
 	echo "== $(basename "$part" .sh | sed 's/^bench_//')"
 	sh "$part" || echo "not measured (exit $?)"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # What a command run by `ergon stat` and its caller must not notice, and what bad usage gets.
-. "$top_srcdir/tests/stat/lib.sh"
+. "${top_srcdir:?make check sets it}/tests/stat/lib.sh"
+: "${tmp:?}" "${ergon:?}" # set by lib.sh
 need_jq
 
 # A machine without counters: auto takes the model, perf cannot be had.

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # 100 W per package through the kernel's perf path: joules, sums, selection.
-. "$top_srcdir/tests/stat/lib.sh"
+. "${top_srcdir:?make check sets it}/tests/stat/lib.sh"
+: "${tmp:?}" "${ergon:?}" # set by lib.sh
 need_jq
 
 # The rows of a column of samples.csv added up in microjoules. The cells must have six decimals.
