@@ -164,6 +164,7 @@ void ergon_plain_enter(unsigned call)
 		return;
 	ergon_tally_pass(t, ERGON_ROW_APP, ergon_stamp(&t->stamp));
 	ergon_tally_current(t, ergon_tally_row(t, call));
+	t->dense = false;
 }
 
 static void other_thread(unsigned call)
@@ -203,6 +204,7 @@ void ergon_poll_leave(unsigned call, int rc, bool hit)
 {
 	struct ergon_tally *t = self.tally;
 	uint64_t now_ns;
+	uint32_t polls = 1;
 	uint32_t row;
 
 	(void)rc;
@@ -213,13 +215,19 @@ void ergon_poll_leave(unsigned call, int rc, bool hit)
 		return;
 	}
 	row = ergon_tally_row(t, call);
+	t->rows[row].calls++;
+	if (t->dense) {
+		polls = ++t->polls;
+		if (!hit && polls < ERGON_POLLS_PER_STAMP)
+			return;
+	}
 	now_ns = ergon_stamp(&t->stamp);
-	if (t->dense && now_ns - t->last_ns >= ERGON_POLL_GAP_NS)
+	if (t->dense && now_ns - t->last_ns >= polls * ERGON_POLL_GAP_NS)
 		ergon_tally_pass(t, ERGON_ROW_APP, now_ns);
 	else
 		ergon_tally_pass(t, row, now_ns);
-	t->rows[row].calls++;
-	t->dense = !hit && now_ns - t->poll_ns < ERGON_POLL_GAP_NS;
+	t->dense = !hit && now_ns - t->poll_ns < polls * ERGON_POLL_GAP_NS;
+	t->polls = 0;
 	t->poll_ns = now_ns;
 }
 

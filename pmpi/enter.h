@@ -7,11 +7,12 @@
  * (an MPI library may call its own public names). Calls of other threads
  * are counted, their time is not.
  *
- * Cost: two time stamps and a few adds, no system call. A poll in a dense
- * sequence of misses costs one stamp: what lies between two polls less than
- * ERGON_POLL_GAP_NS apart is called polling, and when a dense sequence is
- * followed by a longer gap, that gap and the poll that ends it are counted
- * as application time. Polls that are not dense are timed like any call.
+ * Cost: two time stamps and a few adds, no system call. Polls that miss and
+ * follow each other closely (ERGON_POLL_GAP_NS on average) are one stretch of
+ * polling: only every ERGON_POLLS_PER_STAMP-th is stamped, and what lies
+ * between them is polling too. A stretch ends with a hit, another call or a
+ * longer gap; that gap, with the polls that were not stamped yet, is
+ * application time. Polls that are not in a stretch are timed like any call.
  */
 #ifndef ERGON_ENTER_H
 #define ERGON_ENTER_H
@@ -22,6 +23,7 @@
 
 #define ERGON_NCALLS 367
 #define ERGON_POLL_GAP_NS 2000
+#define ERGON_POLLS_PER_STAMP 4
 
 struct ergon_call {
 	const char *name;

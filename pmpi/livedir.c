@@ -326,7 +326,20 @@ uint64_t ergon_live_leave(struct ergon_live *live)
 		sched_yield();
 		state = atomic_load(&slot->state);
 	}
+	ergon_lock_drop(live->fd, 1 + (long)live->slot);
 	return atomic_load(&slot->upto);
+}
+
+/* Who has left may still be about to drop its lock. */
+static int lock_all_soon(int fd)
+{
+	int rc = ergon_lock_all(fd);
+
+	for (int i = 0; rc < 0 && i < ATTEMPTS; i++) {
+		pause_ns(PAUSE_NS);
+		rc = ergon_lock_all(fd);
+	}
+	return rc;
 }
 
 void ergon_live_close(struct ergon_live *live, uint64_t patience_ns)
@@ -344,7 +357,7 @@ void ergon_live_close(struct ergon_live *live, uint64_t patience_ns)
 		pause_ns(PAUSE_NS);
 	ergon_keeper_stop(live->keeper, &live->config);
 	live->keeper = NULL;
-	if (others == 0 && ergon_lock_all(live->fd) == 0)
+	if (others == 0 && lock_all_soon(live->fd) == 0)
 		remove_files(live->dirfd, live->dir);
 	ergon_lock_drop(live->fd, 0);
 	live->locked = false;

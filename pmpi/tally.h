@@ -27,7 +27,8 @@ struct ergon_tally {
 	uint64_t seen;            /* its value at the last roll */
 	uint64_t due_ns;          /* roll at this time at the latest */
 	uint64_t last_ns;         /* up to here time has been booked */
-	uint64_t poll_ns;         /* end of the last poll */
+	uint64_t poll_ns;         /* end of the last poll that was stamped */
+	uint32_t polls;           /* since then */
 	bool dense;               /* the polls before were close together */
 	uint16_t row_of[ERGON_NCALLS]; /* 0: none yet */
 

@@ -1,1 +1,41 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# The interposer: pure parts as units, the rest with real MPIs (skipped without).
+if HAVE_CMOCKA
+mpi_unit_tests = \
+	tests/unit/attrib \
+	tests/unit/rankcsv
+check_PROGRAMS += $(mpi_unit_tests)
+TESTS += $(mpi_unit_tests)
+
+tests_unit_attrib_SOURCES = tests/unit/attrib.c pmpi/attrib.c
+tests_unit_attrib_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_attrib_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_attrib_LDADD = $(UNIT_LIBS) -lm
+tests_unit_rankcsv_SOURCES = tests/unit/rankcsv.c pmpi/rankcsv.c
+tests_unit_rankcsv_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_rankcsv_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_rankcsv_LDADD = $(UNIT_LIBS) -lm
+endif
+
+mpi_scripts = \
+	tests/mpi/table.sh \
+	tests/mpi/mock.sh \
+	tests/mpi/untouched.sh \
+	tests/mpi/programs.sh \
+	tests/mpi/hosts.sh \
+	tests/mpi/endings.sh \
+	tests/mpi/phases.sh
+dist_check_SCRIPTS += $(mpi_scripts)
+TESTS += $(mpi_scripts)
+EXTRA_DIST += \
+	tests/bench/mpi_calls.c \
+	tests/mpi/endings.c \
+	tests/mpi/host.c \
+	tests/mpi/lib.sh \
+	tests/mpi/mock.awk \
+	tests/mpi/phases.c \
+	tests/mpi/programs.c \
+	tests/mpi/sessions.c \
+	tests/mpi/stacked.c \
+	tests/mpi/threads.c \
+	tests/mpi/untouched.c
