@@ -22,5 +22,6 @@ check-unit:
 EXTRA_DIST += \
 	doc/HOWTO-test.md \
 	doc/INTERNALS.md \
+	doc/benchmarks.md \
 	doc/decisions.md \
 	doc/formats.md
