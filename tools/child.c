@@ -32,7 +32,6 @@ static void hold_signals(struct child *c, sigset_t *held)
 static void release_signals(const struct child *c)
 {
 	sigaction(SIGCHLD, &c->old_sigchld, NULL);
-	sigaction(SIGPIPE, &c->old_sigpipe, NULL);
 	sigprocmask(SIG_SETMASK, &c->old_mask, NULL);
 }
 
@@ -48,6 +47,7 @@ static void become(const struct child *c, char *const argv[], int go, int error)
 	} while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(0); /* the parent gave up or is gone */
+	sigaction(SIGPIPE, &c->old_sigpipe, NULL);
 	release_signals(c);
 	execvp(argv[0], argv);
 	code = errno;

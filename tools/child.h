@@ -30,8 +30,8 @@ struct child_end {
 
 /*
  * Fork; the child waits before it becomes the command. From here on our
- * signals are held back and SIGPIPE is ignored. Call before any thread is
- * started. 0; -1 + err.
+ * signals are held back until child_close, and SIGPIPE is ignored for good.
+ * Call before any thread is started. 0; -1 + err.
  */
 int child_fork(struct child *c, char *const argv[], struct ergon_error *err);
 

@@ -39,6 +39,7 @@ struct run {
 	bool selected[ERGON_METER_MAX_CHANNELS];
 	struct child child;
 	bool forked;
+	FILE *samples;            /* until the writer has it */
 	FILE *json;
 	struct ergon_writer *writer;
 	struct ergon_sampler *sampler;
@@ -229,27 +230,33 @@ static FILE *create_file(const char *path, struct ergon_error *err)
 	return out;
 }
 
+/* May wait for the reader of a FIFO: before our signals are held back. */
 static int open_outputs(struct run *run, const struct options *o, struct ergon_error *err)
 {
-	const struct ergon_channel *channels;
-	size_t n = ergon_meter_channels(run->meter, &channels);
-	FILE *samples;
-
 	if (o->json && strcmp(o->json, "-") != 0) {
 		run->json = create_file(o->json, err);
 		if (!run->json)
 			return -1;
 	}
 	if (o->samples) {
-		samples = create_file(o->samples, err);
-		if (!samples)
+		run->samples = create_file(o->samples, err);
+		if (!run->samples)
 			return -1;
-		run->writer = ergon_writer_start(samples, o->samples, channels, run->selected, n, err);
-		if (!run->writer) {
-			fclose(samples);
-			return -1;
-		}
 	}
+	return 0;
+}
+
+static int start_writer(struct run *run, const struct options *o, struct ergon_error *err)
+{
+	const struct ergon_channel *channels;
+	size_t n = ergon_meter_channels(run->meter, &channels);
+
+	if (!run->samples)
+		return 0;
+	run->writer = ergon_writer_start(run->samples, o->samples, channels, run->selected, n, err);
+	if (!run->writer)
+		return -1;
+	run->samples = NULL;
 	return 0;
 }
 
@@ -276,13 +283,14 @@ static int start_sampler(struct run *run, double hz, struct ergon_error *err)
 
 static int prepare(struct run *run, const struct options *o, struct ergon_error *err)
 {
-	if (open_meter(run, o, err) < 0 || select_channels(run, o->domains, err) < 0)
+	if (open_meter(run, o, err) < 0 || select_channels(run, o->domains, err) < 0 ||
+	    open_outputs(run, o, err) < 0)
 		return -1;
 	/* No thread of ours may exist when the command is forked. */
 	if (child_fork(&run->child, o->command, err) < 0)
 		return -1;
 	run->forked = true;
-	if (open_outputs(run, o, err) < 0)
+	if (start_writer(run, o, err) < 0)
 		return -1;
 	return start_sampler(run, o->hz, err);
 }
@@ -352,6 +360,9 @@ static int measure(struct run *run, const struct options *o)
 	child_wait(&run->child, &end);
 	ergon_sampler_stop(run->sampler);
 	ergon_sampler_latest(run->sampler, &run->last);
+	/* Whoever reads our output may be slow: from here on we can be interrupted. */
+	child_close(&run->child);
+	run->forked = false;
 	report(run, o, &end);
 	return end.exit_code;
 }
@@ -360,6 +371,8 @@ static void release(struct run *run)
 {
 	ergon_sampler_destroy(run->sampler);
 	ergon_writer_finish(run->writer, NULL, NULL);
+	if (run->samples)
+		fclose(run->samples);
 	if (run->json)
 		fclose(run->json);
 	if (run->forked)

@@ -126,6 +126,16 @@ else
 	echo "not tested without script(1): interrupt from the terminal"
 fi
 
+# Nobody reads our output: we can be interrupted all the same.
+mkfifo "$tmp/fifo"
+timeout 20 "$ergon" stat -o "$tmp/fifo" -- true 2> /dev/null &
+pid=$!
+sleep 0.5
+kill -TERM $pid
+wait $pid
+rc=$?
+check "waiting for a reader ends with a signal (exit $rc)" [ $rc -eq 143 ]
+
 # A command that waits to be let go does not outlive a failed start.
 check_exit 1 "nothing left behind" "$ergon" stat -o "$tmp/none/x" -- sleep 1234567
 check "nothing left behind" sh -c '! pgrep -f "^sleep 1234567" > /dev/null'

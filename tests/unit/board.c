@@ -188,6 +188,56 @@ static void damaged_files_are_refused(void **state)
 	assert_int_equal(errno, EAGAIN);
 }
 
+/* Whatever the file says, a reader stays within it. */
+static void random_damage_is_survived(void **state)
+{
+	struct place *p = *state;
+	struct ergon_board_info info = good_info();
+	struct ergon_board *w = ergon_board_create(p->dirfd, "board", &info, two_cpus, 8, NULL);
+	uint64_t random = 88172645463325252u;
+	unsigned mapped = 0, refused = 0;
+	unsigned char good[8192];
+	ssize_t size;
+	int fd;
+
+	assert_non_null(w);
+	ergon_board_publish(w, 1, 0, (const uint64_t[]){ 1, 2, 3 });
+	ergon_board_close(w);
+	assert_int_equal(chmod(p->path, 0644), 0);
+	fd = open(p->path, O_RDWR | O_CLOEXEC);
+	size = pread(fd, good, sizeof(good), 0);
+	assert_true(size > 1000);
+	for (int round = 0; round < 20000; round++) {
+		struct ergon_board_sample s;
+		struct ergon_board *r;
+		off_t at;
+
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		/* Mostly the sizes at the beginning, sometimes anywhere. */
+		at = (off_t)((random >> 32) % (round % 4 ? 96 : (uint64_t)size - 8));
+		assert_int_equal(pwrite(fd, &random, 1 + round % 8, at), 1 + round % 8);
+		r = ergon_board_map(p->path, NULL);
+		mapped += r != NULL;
+		refused += r == NULL;
+		if (r) {
+			uint64_t head = ergon_board_head(r);
+
+			assert_true(ergon_board_info(r)->nchannels <= ERGON_BOARD_MAX_CHANNELS);
+			for (uint32_t i = 0; i < ergon_board_info(r)->ncpus; i++)
+				assert_true(ergon_board_cpus(r)[i].package < ERGON_BOARD_MAX_PACKAGES);
+			ergon_board_read(r, 0, &s);
+			ergon_board_read(r, head - 1, &s);
+			ergon_board_read(r, ergon_board_tail(r), &s);
+			ergon_board_close(r);
+		}
+		assert_int_equal(pwrite(fd, good + at, 8, at), 8);
+	}
+	close(fd);
+	assert_true(mapped > 0 && refused > 0);
+}
+
 static void a_reader_sees_what_was_published(void **state)
 {
 	struct place *p = *state;
@@ -332,6 +382,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_second_board_does_not_replace_the_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_file_is_allocated_and_read_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged_files_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(random_damage_is_survived, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_reader_sees_what_was_published, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_channels_is_a_board_with_a_reason, setup, teardown),
 		cmocka_unit_test_setup_teardown(readers_never_see_a_torn_sample, setup, teardown),
