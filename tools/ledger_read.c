@@ -185,6 +185,7 @@ struct closing {
 	bool known;
 	double s[ERGON_BOARD_MAX_CHANNELS];
 	uint64_t t_ns;
+	uint64_t entry;
 };
 
 /* The newest consistent state of a node's account. */
@@ -253,9 +254,11 @@ static int find_closing(const struct ledger *l, const char *node_path, struct cl
 	    are_amounts(slot.s, node.nchannels)) {
 		memcpy(closing->s, slot.s, sizeof(closing->s));
 		closing->t_ns = slot.upto_ns;
+		closing->entry = slot.upto;
 	} else {
 		memcpy(closing->s, valid_total(&node)->s, sizeof(closing->s));
 		closing->t_ns = valid_total(&node)->t_ns;
+		closing->entry = valid_total(&node)->entry;
 	}
 	closing->known = true;
 	return 0;
@@ -273,16 +276,23 @@ static void open_energy(const struct ergon_rank_head *head, const struct closing
 	}
 }
 
-static int fill_rows(const struct ledger *l, struct rankfile *f, uint64_t tail_ns,
-		     const double open_j[ERGON_COLUMN_COUNT])
+/* What is still to be booked: time of the current row, intervals and energy of the open rows. */
+struct rest {
+	uint64_t tail_ns;
+	uint64_t intervals;
+	double joules[ERGON_COLUMN_COUNT];
+};
+
+static int fill_rows(const struct ledger *l, struct rankfile *f, const struct rest *rest)
 {
-	double open_ns = (double)tail_ns;
+	double open_ns = (double)rest->tail_ns;
 
 	for (uint32_t i = 0; i < l->nrows; i++)
 		open_ns += (double)l->rows[i].open_ns;
 	for (uint32_t i = 0; i < l->nrows; i++) {
 		const struct ergon_row *from = &l->rows[i];
-		uint64_t tail = i == l->head.current ? tail_ns : 0;
+		uint64_t tail = i == l->head.current ? rest->tail_ns : 0;
+		uint64_t intervals = from->intervals;
 		double part = open_ns > 0 ? (double)(from->open_ns + tail) / open_ns :
 			      i == l->head.current;
 		struct rank_row *row;
@@ -298,12 +308,14 @@ static int fill_rows(const struct ledger *l, struct rankfile *f, uint64_t tail_n
 		row->calls = from->calls;
 		row->time_s = (double)(from->time_ns + tail) / 1e9;
 		row->cpu_s = from->cpu_s;
-		row->flags = from->flags;
+		row->flags = from->flags | l->head.flags;
 		row->measured = l->head.measured & ((1u << ERGON_COLUMN_COUNT) - 1);
 		for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
-			row->joules[c] = from->joules[c] + part * open_j[c];
+			row->joules[c] = from->joules[c] + part * rest->joules[c];
+		if (part > 0)
+			intervals += rest->intervals;
 		if (from->time_ns + tail < SHORT_NS ||
-		    (row->measured && from->intervals < SHORT_INTERVALS))
+		    (row->measured && intervals < SHORT_INTERVALS))
 			row->flags |= ERGON_FLAG_SHORT;
 	}
 	return 0;
@@ -339,7 +351,7 @@ int ledger_finish_rank(const struct ledger *l, const char *path, const char *nod
 	const struct ergon_rank_head *head = &l->head;
 	uint32_t state = head->state;
 	struct closing closing = { 0 };
-	double open_j[ERGON_COLUMN_COUNT] = { 0 };
+	struct rest rest = { 0 };
 	uint64_t end_ns = head->last_ns;
 
 	rankfile_reset(f);
@@ -349,9 +361,12 @@ int ledger_finish_rank(const struct ledger *l, const char *path, const char *nod
 		end_ns = head->end_ns;
 	else if (head->end_ns == 0 && closing.known && closing.t_ns > end_ns)
 		end_ns = closing.t_ns;
-	open_energy(head, &closing, open_j);
+	rest.tail_ns = end_ns - head->last_ns;
+	if (closing.known && closing.entry > head->last_entry)
+		rest.intervals = closing.entry - head->last_entry;
+	open_energy(head, &closing, rest.joules);
 	fill_head(head, end_ns, &f->head);
-	if (fill_rows(l, f, end_ns - head->last_ns, open_j) < 0)
+	if (fill_rows(l, f, &rest) < 0)
 		return refuse(problems, path, "out of memory");
 	switch (state) {
 	case COMPLETE:

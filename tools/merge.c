@@ -303,7 +303,9 @@ static void add_node(struct merge *m, const struct rankfile *f, const char *path
 	}
 	node->has_file = true;
 	for (size_t i = 0; i < f->nchannels; i++) {
-		int c = rankfile_column_of_domain(f->channels[i].domain);
+		struct ergon_board_channel channel = { .domain = f->channels[i].domain,
+						       .package = f->channels[i].package };
+		int c = ergon_column_of(&channel);
 
 		if (f->channels[i].flags & ERGON_FLAG_ESTIMATED)
 			m->estimated = true;
@@ -409,7 +411,7 @@ static void add_row(struct merge *m, struct merge_node *node, int rank,
 	if (row->serial == m->serial) {
 		problem_add(&m->problems, PROBLEM_TEXT, path, 0,
 			    "%s, %s, %s is there twice; the first is used", from->phase,
-			    rankfile_activity_name(from->activity), from->function);
+			    ergon_activity_word(from->activity), from->function);
 		return;
 	}
 	row->serial = m->serial;
@@ -656,7 +658,7 @@ static void check_conservation(struct merge *m, int c)
 	if (!check->ok)
 		problem_add(&m->problems, PROBLEM_CONSERVATION, NULL, 0,
 			    "%s: ranks and unattributed differ from the nodes by %.9f J (most on %s): %s",
-			    rankfile_column_name(c), check->difference, check->worst_host, m->why);
+			    ergon_column_word(c), check->difference, check->worst_host, m->why);
 }
 
 int merge_run(struct merge *m, char *const dirs[], unsigned ndirs, const char *ns,

@@ -48,13 +48,13 @@ void merge_write_csv(const struct merge *m, FILE *out)
 	fputs(",cpu_s", out);
 	for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
 		if (m->measured & 1u << c)
-			write_stat_names(rankfile_column_name(c), out);
+			write_stat_names(ergon_column_word(c), out);
 	fputs(",flags\n", out);
 	for (size_t i = 0; i < m->rows.n; i++) {
 		const struct merge_row *row = m->rows.items[i];
 
 		write_field(row->phase, out);
-		fprintf(out, ",%s,", rankfile_activity_name(row->activity));
+		fprintf(out, ",%s,", ergon_activity_word(row->activity));
 		write_field(row->function, out);
 		fprintf(out, ",%u,%" PRIu64, row->cost.time.ranks, row->cost.calls);
 		write_stat(&row->cost.time, out);

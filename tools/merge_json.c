@@ -37,7 +37,7 @@ static json_t *cost_json(const struct merge *m, const struct merge_cost *cost)
 
 	for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
 		if (m->measured & 1u << c)
-			json_object_set_new(object, rankfile_column_name(c),
+			json_object_set_new(object, ergon_column_word(c),
 					    stat_json(&cost->joules[c]));
 	json_object_set_new(object, "flags", flags_json(merge_flags(cost)));
 	return object;
@@ -50,7 +50,7 @@ static json_t *rows_json(const struct merge *m)
 	for (size_t i = 0; i < m->rows.n; i++) {
 		const struct merge_row *row = m->rows.items[i];
 		json_t *object = json_pack("{s:s, s:s, s:s}", "phase", row->phase, "activity",
-					   rankfile_activity_name(row->activity), "function",
+					   ergon_activity_word(row->activity), "function",
 					   row->function);
 		json_t *cost = cost_json(m, &row->cost);
 
@@ -67,7 +67,7 @@ static json_t *columns_json(const struct merge *m)
 
 	for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
 		if (m->measured & 1u << c)
-			json_array_append_new(list, json_string(rankfile_column_name(c)));
+			json_array_append_new(list, json_string(ergon_column_word(c)));
 	return list;
 }
 
@@ -77,7 +77,7 @@ static json_t *node_sums_json(const struct merge *m, const double sums[ERGON_COL
 
 	for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
 		if (m->node_measured & 1u << c)
-			json_object_set_new(object, rankfile_column_name(c), json_real(sums[c]));
+			json_object_set_new(object, ergon_column_word(c), json_real(sums[c]));
 	return object;
 }
 
@@ -96,7 +96,7 @@ static json_t *conservation_json(const struct merge *m)
 				  "relative", check->relative, "ok", check->ok);
 		if (!check->ok)
 			json_object_set_new(entry, "why", json_string(m->why));
-		json_object_set_new(object, rankfile_column_name(c), entry);
+		json_object_set_new(object, ergon_column_word(c), entry);
 	}
 	return object;
 }
@@ -124,7 +124,7 @@ static json_t *activities_json(const struct merge *m)
 
 	for (int a = 0; a < ERGON_ACTIVITY_COUNT; a++)
 		if (m->activity[a].time.ranks > 0)
-			json_object_set_new(object, rankfile_activity_name(a),
+			json_object_set_new(object, ergon_activity_word(a),
 					    cost_json(m, &m->activity[a]));
 	return object;
 }

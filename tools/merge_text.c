@@ -110,7 +110,7 @@ static void head_cells(const struct merge *m, struct table *t, const char *title
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		table_cell(t, "%s", names[i]);
 	for (int c = 0; c < ERGON_COLUMN_COUNT; c++) {
-		const char *name = rankfile_column_name(c);
+		const char *name = ergon_column_word(c);
 
 		if (!(m->measured & 1u << c))
 			continue;
@@ -205,7 +205,7 @@ static void row_lines(const struct merge *m, unsigned top, struct table *t)
 	for (size_t i = 0; i < n; i++) {
 		const struct merge_row *row = rows[i];
 
-		cost_cells(m, t, row->phase, rankfile_activity_name(row->activity), row->function,
+		cost_cells(m, t, row->phase, ergon_activity_word(row->activity), row->function,
 			   &row->cost);
 	}
 	if (n < m->rows.n) {
@@ -222,7 +222,7 @@ static void write_tables(const struct merge *m, unsigned top, FILE *out)
 	head_cells(m, &t, "by activity");
 	for (int a = 0; a < ERGON_ACTIVITY_COUNT; a++)
 		if (m->activity[a].time.ranks > 0)
-			cost_cells(m, &t, "", rankfile_activity_name(a), "", &m->activity[a]);
+			cost_cells(m, &t, "", ergon_activity_word(a), "", &m->activity[a]);
 	if (m->phases.n > 1) {
 		head_cells(m, &t, "by phase");
 		for (size_t i = 0; i < m->phases.n; i++) {
@@ -297,7 +297,7 @@ static void write_waiting(const struct merge *m, FILE *out)
 		const struct merge_stat *joules = &m->waiting.joules[c];
 
 		fprintf(out, "  %s %.3f, %.1f %%%s; per rank %.3f (rank %d) to %.3f (rank %d); beyond the least %.3f\n",
-			rankfile_column_name(c), joules->total,
+			ergon_column_word(c), joules->total,
 			percent(joules->total, m->all.joules[c].total),
 			m->estimated ? " (estimated)" : "", joules->min, joules->min_rank,
 			joules->max, joules->max_rank, joules->total - joules->ranks * joules->min);
@@ -312,14 +312,14 @@ static void write_conservation(const struct merge *m, FILE *out)
 	for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
 		if (m->node_measured & 1u << c)
 			fprintf(out, "unattributed  %s %.3f J (%.1f %% of the nodes)\n",
-				rankfile_column_name(c), m->unattributed_j[c],
+				ergon_column_word(c), m->unattributed_j[c],
 				percent(m->unattributed_j[c], m->node_j[c]));
 	for (int c = 0; c < ERGON_COLUMN_COUNT; c++) {
 		const struct merge_conservation *check = &m->conservation[c];
 
 		if (!(m->measured & 1u << c) && !check->known)
 			continue;
-		fprintf(out, "conservation  %s ", rankfile_column_name(c));
+		fprintf(out, "conservation  %s ", ergon_column_word(c));
 		if (!check->known) {
 			fprintf(out, "not checked: no node file has it\n");
 			continue;

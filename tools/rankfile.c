@@ -18,21 +18,6 @@
 #define HEAD_BYTES 4096         /* enough for the three comment lines */
 #define NELEMS(a) (sizeof(a) / sizeof((a)[0]))
 
-static const char *const activity_names[] = {
-#define X(c, w) w,
-	ERGON_ACTIVITY_TABLE(X)
-#undef X
-};
-
-static const struct {
-	const char *name;
-	int domain;
-} energy_columns[] = {
-#define X(c, d, w) { w, ERGON_DOMAIN_##d },
-	ERGON_COLUMN_TABLE(X)
-#undef X
-};
-
 enum cell {
 	CELL_NAME,                /* text of limited length */
 	CELL_ACTIVITY,
@@ -122,24 +107,6 @@ struct scan {
 	size_t lines;             /* row lines, good or bad */
 	bool columns_seen, ended;
 };
-
-const char *rankfile_column_name(int column)
-{
-	return energy_columns[column].name;
-}
-
-const char *rankfile_activity_name(int activity)
-{
-	return activity_names[activity];
-}
-
-int rankfile_column_of_domain(int domain)
-{
-	for (size_t i = 0; i < NELEMS(energy_columns); i++)
-		if (energy_columns[i].domain == domain)
-			return (int)i;
-	return -1;
-}
 
 /* --- cells --- */
 
@@ -269,9 +236,9 @@ static const struct why *parse_name(const char *text, char *out, size_t size)
 
 static const struct why *parse_activity(const char *text, int *out)
 {
-	for (size_t i = 0; i < NELEMS(activity_names); i++) {
-		if (strcmp(text, activity_names[i]) == 0) {
-			*out = (int)i;
+	for (int i = 0; i < ERGON_ACTIVITY_COUNT; i++) {
+		if (strcmp(text, ergon_activity_word((enum ergon_activity)i)) == 0) {
+			*out = i;
 			return NULL;
 		}
 	}

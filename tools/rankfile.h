@@ -82,10 +82,4 @@ struct rank_row *rankfile_add_row(struct rankfile *f);
 void rankfile_reset(struct rankfile *f);
 void rankfile_free(struct rankfile *f);
 
-/* The energy column a domain is reported in, -1: none (it is part of another). */
-int rankfile_column_of_domain(int domain);
-
-const char *rankfile_column_name(int column);
-const char *rankfile_activity_name(int activity);
-
 #endif

@@ -232,9 +232,15 @@ static void few_intervals_are_short(void **state)
 	struct files *files = *state;
 
 	files->rows[0].intervals = 9;
+	files->head.last_entry = files->slots[0].upto = 150;
 	finish(files, files->node);
 	assert_int_equal(files->f.rows[0].flags, ERGON_FLAG_SHORT);
 	assert_int_equal(files->f.rows[1].flags, 0);
+	ledger_free(&files->ledger);
+	files->slots[0].upto++; /* the open interval is the tenth */
+	files->head.flags = ERGON_FLAG_LATE;
+	finish(files, files->node);
+	assert_int_equal(files->f.rows[0].flags, ERGON_FLAG_LATE);
 }
 
 static void a_node_ledger_reads_like_its_csv(void **state)
