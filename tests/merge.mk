@@ -54,10 +54,10 @@ TESTS += \
 	tests/tools/merge.sh \
 	tests/tools/merge_scale.sh
 dist_check_SCRIPTS += \
-	tests/bench/merge.sh \
 	tests/tools/merge.sh \
 	tests/tools/merge_scale.sh
 EXTRA_DIST += \
+	tests/bench/bench_merge.sh \
 	tests/golden/merge/killed.txt \
 	tests/golden/merge/noenergy.txt \
 	tests/golden/merge/problems.txt \
@@ -68,3 +68,5 @@ EXTRA_DIST += \
 	tests/golden/merge/two/node.n2.csv \
 	tests/golden/merge/two/rank.w.0.csv \
 	tests/golden/merge/two/rank.w.1.csv
+
+bench: tests/bench/mkranks$(EXEEXT) tests/bench/peak$(EXEEXT) ergon$(EXEEXT)

@@ -11,6 +11,7 @@
 
 #define MAX_SIZE (1 << 26)      /* ranks; a larger size= is a damaged header */
 #define VOTES 64                /* heads read to find out which run this is */
+#define PROGRESS_FILES 64       /* between two calls of progress */
 #define ROUNDING 0.5e-9         /* of a figure with nine decimals */
 #define TOLERANCE 1e-9          /* relative */
 #define SEPARATOR "\x1f"        /* cannot be in a cleaned text */
@@ -674,6 +675,8 @@ int merge_run(struct merge *m, char *const dirs[], unsigned ndirs, const char *n
 	}
 	choose_run(&scan, ns, &f, &run);
 	for (size_t i = 0; i < scan.nfiles; i++) {
+		if (m->progress && i % PROGRESS_FILES == 0)
+			m->progress(i, scan.nfiles);
 		if (scan.files[i].kind < MERGE_RANK_CSV)
 			read_node(m, &scan, &scan.files[i], &run, &f);
 		else

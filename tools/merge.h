@@ -114,6 +114,9 @@ struct merge {
 	char why[512];            /* what explains a difference */
 	struct problems problems;
 
+	/* Called now and then while files are read; may be NULL. Set before merge_run. */
+	void (*progress)(size_t done, size_t files);
+
 	/* private */
 	struct merge_tally tally_activity[ERGON_ACTIVITY_COUNT], tally_waiting, tally_all;
 	struct strmap row_map, phase_map, node_map;
@@ -122,7 +125,7 @@ struct merge {
 };
 
 /*
- * Merge the results in dirs into m, which must be zero. ns: the namespace
+ * Merge the results in dirs into m, which must be zero (but progress). ns: the namespace
  * (MPI_COMM_WORLD) to merge, NULL: the one most files are of. 0: done, look
  * at m->problems; 1: nothing usable was found; -1 + err: dirs make no sense.
  */

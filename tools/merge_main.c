@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "clock.h"
 #include "commands.h"
 #include "merge.h"
 
@@ -177,12 +179,29 @@ static int write_all(const struct merge *m, const struct options *o)
 	return rc;
 }
 
+/* On a terminal, once a second from the second second on. */
+static void show_progress(size_t done, size_t files)
+{
+	static uint64_t shown_ns;
+	uint64_t now_ns = ergon_clock_ns();
+
+	if (shown_ns == 0)
+		shown_ns = now_ns;
+	if (now_ns - shown_ns < 1000000000u)
+		return;
+	shown_ns = now_ns;
+	fprintf(stderr, "\rergon merge: %zu of %zu files\033[K", done, files);
+}
+
 static int merge(const struct options *o)
 {
-	struct merge m = { 0 };
+	bool terminal = isatty(STDERR_FILENO);
+	struct merge m = { .progress = terminal ? show_progress : NULL };
 	struct ergon_error err;
 	int rc = merge_run(&m, o->dirs, o->ndirs, o->ns, &err);
 
+	if (terminal)
+		fputs("\r\033[K", stderr);
 	problems_print(&m.problems, stderr);
 	if (rc < 0) {
 		fprintf(stderr, "ergon merge: %s\n", err.text);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Memory of ergon merge must not grow with the ranks: 1,024 ranks may need
-# little more than 64 do. tests/bench/merge.sh measures the full size.
+# little more than 64 do. tests/bench/bench_merge.sh measures the full size.
 set -u
 : "${top_builddir:?}"
 [ -n "${ERGON_SANITIZERS:-}" ] && { echo "skipped: a sanitizer's own memory would be measured"; exit 77; }
