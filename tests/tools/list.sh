@@ -75,16 +75,42 @@ chmod 0755 "$tmp"
 cp "$ergon" "$tmp/ergon"
 if [ "$(id -u)" -ne 0 ]; then
 	chmod 0000 "$tmp"/locked/sys/class/powercap/*/energy_uj
-	expect_rc 1 env ERGON_SYSROOT="$tmp/locked" "$tmp/ergon" list --json
+	as_user=env
 elif command -v setpriv > /dev/null; then
-	expect_rc 1 setpriv --reuid=65534 --regid=65534 --clear-groups \
-		env ERGON_SYSROOT="$tmp/locked" "$tmp/ergon" list --json
+	as_user="setpriv --reuid=65534 --regid=65534 --clear-groups env"
 else
 	echo "not tested: permissions (root without setpriv)"
 	exit $failed
 fi
-grep -A1 '"name": "powercap"' "$tmp/out" | grep -q '"state": "permission"' ||
-	fail "unreadable counters are not a permission: $(cat "$tmp/out")"
+
+# state_of MECHANISM: from the JSON in $tmp/out
+state_of() {
+	sed -n "/\"name\": \"$1\"/{n;s/.*: \"\(.*\)\".*/\1/p;}" "$tmp/out"
+}
+
+# shellcheck disable=SC2086 # words, not one name
+expect_rc 1 $as_user ERGON_SYSROOT="$tmp/locked" "$tmp/ergon" list --json
+[ "$(state_of powercap)" = permission ] || fail "locked counters: $(state_of powercap)"
+[ "$(state_of perf)" = absent ] || fail "no PMU: $(state_of perf)"
 grep -q 'energy_uj of 4 of 4 RAPL zones may not be read' "$tmp/err" || fail "$(cat "$tmp/err")"
+
+# --- the same for perf, the msr PMU standing in ---
+pmu=$tmp/locked/sys/bus/event_source/devices/power
+type=/sys/bus/event_source/devices/msr/type
+if [ -r $type ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 0 ]; then
+	mkdir -p "$pmu/events"
+	cat $type > "$pmu/type"
+	echo event=0x00 > "$pmu/events/energy-pkg"
+	echo Joules > "$pmu/events/energy-pkg.unit"
+	echo 2.3283064365386962890625e-10 > "$pmu/events/energy-pkg.scale"
+	ln -s /proc/sys "$tmp/locked/proc/sys"
+	# shellcheck disable=SC2086
+	expect_rc 1 $as_user ERGON_SYSROOT="$tmp/locked" "$tmp/ergon" list --json
+	[ "$(state_of perf)" = permission ] || fail "perf without rights: $(state_of perf)"
+	grep -q "perf_event_paranoid is $(cat /proc/sys/kernel/perf_event_paranoid)" "$tmp/err" ||
+		fail "the setting is not named: $(cat "$tmp/err")"
+else
+	echo "not tested: perf without rights (no msr PMU, or perf_event_paranoid allows all)"
+fi
 
 exit $failed
