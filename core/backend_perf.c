@@ -32,6 +32,7 @@
 /* A counter that is not there reads 0 for ever; one that is moves within this time. */
 #define SETTLE_MS 20
 
+/* energy-pkg comes first: it leads every group. */
 static const struct {
 	const char *name;
 	enum ergon_domain domain;
@@ -328,6 +329,22 @@ static void open_unit(struct perf *perf, struct unit *unit)
 	}
 }
 
+/* Units without the package event that others have. */
+static size_t lost_packages(const struct perf *perf)
+{
+	size_t lost = 0, tried = 0;
+
+	for (size_t u = 0; u < perf->nunits; u++) {
+		const struct unit *unit = &perf->units[u];
+
+		if (unit->cpu < 0 || !perf->specs[0].present)
+			continue;
+		tried++;
+		lost += unit->nfds == 0 || unit->event[0] != 0;
+	}
+	return lost < tried ? lost : 0;
+}
+
 /* One system call for all events of a unit. */
 static bool read_unit(const struct unit *unit, uint64_t values[NEVENTS])
 {
@@ -549,6 +566,12 @@ static struct perf *discover(const struct ergon_machine *m, struct ergon_probe *
 	}
 	if (opened == 0) {
 		explain_failure(perf, out);
+		goto fail;
+	}
+	if (lost_packages(perf) > 0) {
+		ergon_probe_set(out, ERGON_PROBE_UNSUPPORTED, "",
+				"energy-pkg does not open on %zu of %zu packages: %s; the rest would pass for all",
+				lost_packages(perf), perf->nunits, strerror(perf->open_errno));
 		goto fail;
 	}
 	if (!wait_until_alive(perf)) {

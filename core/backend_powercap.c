@@ -62,6 +62,8 @@ static void fill_channel(const struct ergon_machine *m, const struct ergon_zone 
 struct tally {
 	size_t forbidden;
 	size_t zero;
+	size_t good[ERGON_DOMAIN_COUNT];
+	size_t bad[ERGON_DOMAIN_COUNT];
 };
 
 /* Open one zone and read it once; a zone that does not answer is dropped. */
@@ -76,12 +78,14 @@ static void add_zone(struct powercap *pc, const struct ergon_machine *m,
 	fd = ergon_sysroot_open_file(m->sysroot, path, O_RDONLY);
 	if (fd < 0 || ergon_fd_read_u64(fd, &value) < 0) {
 		tally->forbidden += errno == EACCES || errno == EPERM;
+		tally->bad[zone->domain]++;
 		ergon_drop(&pc->drops, zone->entry, "energy_uj: %s", strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return;
 	}
 	tally->zero += value == 0;
+	tally->good[zone->domain]++;
 	pc->fds[pc->nchannels] = fd;
 	fill_channel(m, zone, &pc->channels[pc->nchannels++]);
 }
@@ -102,10 +106,26 @@ static bool choose_total(struct powercap *pc)
 	return platform != NULL;
 }
 
+/*
+ * A domain of the total is complete or absent: the energy of one socket of
+ * two must not pass for the node's. The incomplete domain, or -1.
+ */
+static int incomplete_domain(const struct tally *tally)
+{
+	static const enum ergon_domain domains[] = { ERGON_DOMAIN_PACKAGE, ERGON_DOMAIN_DRAM };
+
+	for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++)
+		if (tally->good[domains[i]] > 0 && tally->bad[domains[i]] > 0)
+			return (int)domains[i];
+	return -1;
+}
+
 /* Why these zones give no energy; OK when they do. */
 static void judge(struct powercap *pc, const struct ergon_zones *zones, const struct tally *tally,
 		  struct ergon_probe *out)
 {
+	int incomplete = incomplete_domain(tally);
+
 	if (zones->nentries == 0)
 		ergon_probe_set(out, ERGON_PROBE_ABSENT, REMEDY_DRIVER,
 				"no RAPL zone in " ERGON_POWERCAP_DIR);
@@ -115,6 +135,13 @@ static void judge(struct powercap *pc, const struct ergon_zones *zones, const st
 	else if (pc->nchannels > 0 && tally->zero == pc->nchannels)
 		ergon_probe_set(out, ERGON_PROBE_ZERO, "in a VM measure on the host",
 				"all RAPL zones read 0");
+	else if (incomplete >= 0)
+		ergon_probe_set(out, tally->forbidden > 0 ? ERGON_PROBE_PERMISSION :
+				ERGON_PROBE_UNSUPPORTED, tally->forbidden > 0 ? REMEDY_RIGHTS : "",
+				"%zu of %zu %s zones cannot be read; the rest would pass for all",
+				tally->bad[incomplete],
+				tally->bad[incomplete] + tally->good[incomplete],
+				ergon_domain_name((enum ergon_domain)incomplete));
 	else if (choose_total(pc))
 		ergon_probe_set(out, ERGON_PROBE_OK, "", "%s", "");
 	else if (tally->forbidden > 0)
@@ -133,7 +160,7 @@ static void judge(struct powercap *pc, const struct ergon_zones *zones, const st
 static struct powercap *discover(const struct ergon_machine *m, struct ergon_probe *out)
 {
 	struct powercap *pc = calloc(1, sizeof(*pc));
-	struct tally tally = { 0, 0 };
+	struct tally tally = { 0 };
 	struct ergon_zones zones;
 
 	if (!pc || ergon_zones_scan(m, &zones, &pc->drops) < 0) {

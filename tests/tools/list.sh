@@ -31,14 +31,14 @@ for machine in "$machines"/*/; do
 	want=0
 	grep -q '"mechanism": null' "$machine/expect.json" && want=1
 	export ERGON_SYSROOT="$machine"
-	expect_rc $want "$ergon" list --json
+	expect_rc "$want" "$ergon" list --json
 	diff -u "$machine/expect.json" "$tmp/out" || fail "$machine: --json"
-	if [ $want -eq 1 ]; then
+	if [ "$want" -eq 1 ]; then
 		[ "$(wc -l < "$tmp/err")" -eq 1 ] || fail "$machine: not one line on stderr"
 	else
 		[ -s "$tmp/err" ] && fail "$machine: output on stderr"
 	fi
-	expect_rc $want "$ergon" list
+	expect_rc "$want" "$ergon" list
 	grep -q '^powercap ' "$tmp/out" || fail "$machine: no table"
 	count=$((count + 1))
 done
@@ -75,7 +75,7 @@ chmod 0755 "$tmp"
 cp "$ergon" "$tmp/ergon"
 if [ "$(id -u)" -ne 0 ]; then
 	chmod 0000 "$tmp"/locked/sys/class/powercap/*/energy_uj
-	as_user=env
+	as_user="env"
 elif command -v setpriv > /dev/null; then
 	as_user="setpriv --reuid=65534 --regid=65534 --clear-groups env"
 else

@@ -403,6 +403,20 @@ static void a_neighbour_stands_in_for_a_lost_cpu(void **state)
 	ergon_meter_close(meter);
 }
 
+/* Package 1 lost all its CPUs: package 0 alone must not pass for the node. */
+static void a_lost_package_is_no_total(void **state)
+{
+	struct ergon_probe probe;
+
+	(void)state;
+	stand_in("0\n");
+	two_packages();
+	cpus[1].os = 4000;
+	ergon_backend_perf.probe(&m, &probe);
+	assert_int_equal(probe.state, ERGON_PROBE_UNSUPPORTED);
+	assert_non_null(strstr(probe.reason, "1 of 2 packages"));
+}
+
 static void dies_count_apart_on_intel_only(void **state)
 {
 	struct ergon_meter *meter;
@@ -508,6 +522,7 @@ int main(void)
 		TEST(cpus_are_placed_by_topology),
 		TEST(cpu0_may_be_offline),
 		TEST(a_neighbour_stands_in_for_a_lost_cpu),
+		TEST(a_lost_package_is_no_total),
 		TEST(dies_count_apart_on_intel_only),
 		TEST(repair_follows_the_energy_unit),
 		TEST(psys_is_apart_or_alone),

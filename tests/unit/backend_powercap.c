@@ -310,6 +310,29 @@ static void absence_and_zero_differ(void **state)
 	assert_string_equal(probe.remedy, "");
 }
 
+/* All dram unreadable: scope cpu. One of two: no total at all. */
+static void a_domain_is_complete_or_absent(void **state)
+{
+	struct ergon_meter *meter;
+	struct ergon_probe probe;
+
+	(void)state;
+	zone("intel-rapl:0", "package-0", 10, ESU14);
+	zone("intel-rapl:0:0", "dram", 10, DRAM);
+	zone("intel-rapl:1", "package-1", 10, ESU14);
+	zone("intel-rapl:1:0", "dram", 10, DRAM);
+	tree_write(&tree, "/sys/class/powercap/intel-rapl:1:0/energy_uj", "");
+	assert_int_equal(probe_state(&probe), ERGON_PROBE_UNSUPPORTED);
+	assert_non_null(strstr(probe.reason, "1 of 2 dram zones"));
+	tree_write(&tree, "/sys/class/powercap/intel-rapl:0:0/energy_uj", "");
+	meter = open_meter();
+	assert_string_equal(ergon_meter_scope(meter), "cpu");
+	ergon_meter_close(meter);
+	tree_write(&tree, "/sys/class/powercap/intel-rapl:1/energy_uj", "");
+	assert_int_equal(probe_state(&probe), ERGON_PROBE_UNSUPPORTED);
+	assert_non_null(strstr(probe.reason, "1 of 2 package zones"));
+}
+
 static void unknown_range_gives_no_wrap(void **state)
 {
 	struct ergon_meter *meter;
@@ -438,6 +461,7 @@ int main(void)
 		TEST(psys_between_the_sockets),
 		TEST(mmio_is_the_same_counter),
 		TEST(dies_are_mirrors_on_amd_only),
+		TEST(a_domain_is_complete_or_absent),
 		TEST(unknown_range_gives_no_wrap),
 		TEST(bad_text_is_a_gap),
 		TEST(names_are_parsed_whole),
