@@ -15,6 +15,7 @@ hardware_unit_tests = \
 	tests/unit/backend_model \
 	tests/unit/backend_perf \
 	tests/unit/backend_powercap \
+	tests/unit/fuzz_sysfs \
 	tests/unit/meter \
 	tests/unit/sysroot \
 	tests/unit/topo
@@ -30,6 +31,9 @@ tests_unit_backend_perf_LDADD = libergontest.la $(UNIT_LIBS)
 tests_unit_backend_powercap_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_backend_powercap_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_backend_powercap_LDADD = libergontest.la $(UNIT_LIBS)
+tests_unit_fuzz_sysfs_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_fuzz_sysfs_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_fuzz_sysfs_LDADD = libergontest.la $(UNIT_LIBS)
 tests_unit_meter_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_meter_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_meter_LDADD = libergontest.la $(UNIT_LIBS)

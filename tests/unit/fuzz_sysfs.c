@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Damaged sysfs text: bytes of a good machine's files are changed at random
+ * (fixed seed; FUZZ_SEED and FUZZ_ROUNDS override). Whatever they hold,
+ * probing answers in words, and what opens has sound channels.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "meter.h"
+#include "tree.h"
+
+#define ZONES "/sys/class/powercap/"
+#define PMU "/sys/bus/event_source/devices/power/"
+
+static const struct {
+	const char *path;
+	const char *text;
+} files[] = {
+	{ ZONES "intel-rapl:0/name", "package-0-die-0\n" },
+	{ ZONES "intel-rapl:0/energy_uj", "131000000000\n" },
+	{ ZONES "intel-rapl:0/max_energy_range_uj", "262143328850\n" },
+	{ ZONES "intel-rapl:0:0/name", "dram\n" },
+	{ ZONES "intel-rapl:0:0/energy_uj", "62000000000\n" },
+	{ ZONES "intel-rapl:0:0/max_energy_range_uj", "65712999613\n" },
+	{ ZONES "intel-rapl:1/name", "psys-1\n" },
+	{ ZONES "intel-rapl:1/energy_uj", "7\n" },
+	{ ZONES "intel-rapl:1/max_energy_range_uj", "18446744073709551615\n" },
+	{ ZONES "intel-rapl-mmio:0/name", "package-0\n" },
+	{ ZONES "intel-rapl-mmio:0/energy_uj", "131000000000\n" },
+	/* A type no kernel has: the text is read, nothing is opened. */
+	{ PMU "type", "4294967295\n" },
+	{ PMU "cpumask", "0-1,3\n" },
+	{ PMU "events/energy-pkg", "event=0x02\n" },
+	{ PMU "events/energy-pkg.scale", "2.3283064365386962890625e-10\n" },
+	{ PMU "events/energy-pkg.unit", "Joules\n" },
+	{ "/proc/stat", "cpu 1 2 3 4 5 6 7 8\ncpu0 1 2 3 4 5 6 7 8\ncpu1 1 2 3 4 5 6 7 8 9 10\n" },
+};
+
+#define NFILES (sizeof(files) / sizeof(files[0]))
+
+static uint64_t random_state;
+
+static uint32_t random_below(uint32_t n)
+{
+	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(random_state >> 33) % n;
+}
+
+static void damage(const struct tree *tree, size_t f)
+{
+	static const char bytes[] = "0123456789-:,=xX.eE \n\t\0\xff/packgedim";
+	char text[512];
+	size_t len = strlen(files[f].text);
+
+	memcpy(text, files[f].text, len);
+	for (uint32_t n = random_below(4); n > 0; n--) {
+		char byte = bytes[random_below(sizeof(bytes) - 1)];
+		size_t at = random_below((uint32_t)len + 1);
+
+		switch (random_below(4)) {
+		case 0: /* cut */
+			len = at;
+			break;
+		case 1: /* insert many */
+			for (uint32_t k = 1 + random_below(40); k > 0 && len < sizeof(text) - 1; k--) {
+				memmove(text + at + 1, text + at, len - at);
+				text[at] = byte;
+				len++;
+			}
+			break;
+		default:
+			if (at < len)
+				text[at] = byte;
+		}
+	}
+	tree_write_bytes(tree, files[f].path, text, len);
+}
+
+static void check_meter(struct ergon_meter *meter)
+{
+	const struct ergon_channel *ch;
+	size_t n = ergon_meter_channels(meter, &ch);
+	struct ergon_reading r;
+
+	assert_in_range(n, 1, ERGON_METER_MAX_CHANNELS);
+	assert_true(*ergon_meter_scope(meter));
+	for (size_t i = 0; i < n; i++) {
+		assert_true(ch[i].unit_j > 0);
+		assert_non_null(memchr(ch[i].name, '\0', sizeof(ch[i].name)));
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(ch[i].name, ch[k].name);
+	}
+	ergon_meter_read(meter, &r);
+	ergon_meter_close(meter);
+}
+
+static void any_text_is_answered(void **state)
+{
+	const char *seed = getenv("FUZZ_SEED"), *rounds_text = getenv("FUZZ_ROUNDS");
+	long rounds = rounds_text ? atol(rounds_text) : 400;
+	struct ergon_cpu cpus[2] = { { 0, 0, 0, 0 }, { 1, 1, 0, 1 } };
+	int packages[2] = { 0, 1 };
+	struct ergon_topo topo = {
+		.ncpus = 2, .cpus = cpus, .npackages = 2, .packages = packages, .ncores = 2,
+		.vendor = "GenuineIntel", .family = 6, .model = 85,
+	};
+	struct ergon_machine m = { .topo = &topo };
+	long opened = 0;
+	struct tree tree;
+
+	(void)state;
+	random_state = seed ? strtoull(seed, NULL, 10) : 20261201;
+	tree_create(&tree);
+	m.sysroot = tree_open(&tree);
+	for (size_t f = 0; f < NFILES; f++)
+		tree_write(&tree, files[f].path, files[f].text);
+	for (long round = 0; round < rounds; round++) {
+		size_t f = random_below(NFILES);
+
+		damage(&tree, f);
+		for (size_t b = 0; ergon_backends[b]; b++) {
+			struct ergon_error err = { "" };
+			struct ergon_probe probe;
+			struct ergon_meter *meter;
+
+			ergon_backends[b]->probe(&m, &probe);
+			assert_in_range(probe.state, 0, ERGON_PROBE_COUNT - 1);
+			assert_int_equal(*probe.reason == '\0', probe.state == ERGON_PROBE_OK);
+			meter = ergon_meter_open(&m, ergon_backends[b]->name, false, &err);
+			assert_int_equal(meter != NULL, probe.state == ERGON_PROBE_OK);
+			assert_int_equal(meter != NULL, *err.text == '\0');
+			if (meter) {
+				opened++;
+				check_meter(meter);
+			}
+		}
+		if (random_below(3) > 0)
+			tree_write(&tree, files[f].path, files[f].text);
+	}
+	/* Damage that nothing survives would test one branch only. */
+	assert_true(opened > rounds / 10);
+	ergon_sysroot_close((struct ergon_sysroot *)m.sysroot);
+	tree_destroy(&tree);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(any_text_is_answered) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
