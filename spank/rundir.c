@@ -11,18 +11,22 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A user can put anything into the directory; more than this is left for the admin. */
 #define REMOVE_DEPTH 8
 #define REMOVE_ENTRIES 4096
 
+/* A directory is made under ".NAME"; one that was never finished is old. */
+#define UNFINISHED_S 60
+
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 struct ergon_rundir {
 	int parent;               /* RunDir */
 	int fd;                   /* locked while we live */
-	char name[128];
+	char name[128];           /* as it is called now */
 	char board_path[PATH_MAX];
 	struct ergon_board *board;
 };
@@ -138,21 +142,29 @@ struct ergon_rundir *ergon_rundir_create(const char *run_dir, const char *name,
 	rd->parent = open_own_dir(run_dir, err);
 	if (rd->parent < 0)
 		goto fail;
-	snprintf(rd->name, sizeof(rd->name), "%s", name);
+	snprintf(rd->name, sizeof(rd->name), ".%s", name);
 	if (snprintf(rd->board_path, sizeof(rd->board_path), "%s/%s/board", run_dir, name) >=
 	    (int)sizeof(rd->board_path)) {
 		ergon_error_set(err, "%s: path too long", run_dir);
 		goto fail;
 	}
 	remove_step(rd->parent, rd->name);
+	remove_step(rd->parent, name);
 	if (mkdirat(rd->parent, rd->name, 0700) < 0 ||
 	    (rd->fd = openat(rd->parent, rd->name, DIR_FLAGS)) < 0) {
 		ergon_error_set(err, "%s/%s: %s", run_dir, name, strerror(errno));
 		goto fail;
 	}
 	flock(rd->fd, LOCK_EX | LOCK_NB);
-	if (fill(rd, uid, gid, info, cpus, ring, err) == 0)
-		return rd;
+	if (fill(rd, uid, gid, info, cpus, ring, err) < 0)
+		goto fail;
+	/* A sweeper sees it only now that it is locked. */
+	if (renameat(rd->parent, rd->name, rd->parent, name) < 0) {
+		ergon_error_set(err, "%s/%s: %s", run_dir, name, strerror(errno));
+		goto fail;
+	}
+	snprintf(rd->name, sizeof(rd->name), "%s", name);
+	return rd;
 fail:
 	ergon_rundir_remove(rd);
 	return NULL;
@@ -185,6 +197,19 @@ void ergon_rundir_remove(struct ergon_rundir *rd)
 	free(rd);
 }
 
+/* May the directory called name be a dead step's? Its owner may still hold the lock. */
+static bool sweepable(int parent, const char *name)
+{
+	struct stat st;
+
+	/* <job>.<step>.<nodeid>, or the same with a dot before it while it is made. */
+	if (strspn(name, "0123456789.") != strlen(name) || !strpbrk(name, "0123456789"))
+		return false;
+	return *name != '.' ||
+	       (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		time(NULL) - st.st_ctime > UNFINISHED_S);
+}
+
 void ergon_rundir_sweep(const char *run_dir)
 {
 	int parent = open_own_dir(run_dir, NULL);
@@ -197,17 +222,15 @@ void ergon_rundir_sweep(const char *run_dir)
 		return;
 	}
 	while ((entry = readdir(dir))) {
-		const char *name = entry->d_name;
 		int fd;
 
-		/* Only <job>.<step>.<nodeid>. */
-		if (strspn(name, "0123456789.") != strlen(name) || *name == '.')
+		if (!sweepable(dirfd(dir), entry->d_name))
 			continue;
-		fd = openat(dirfd(dir), name, DIR_FLAGS);
+		fd = openat(dirfd(dir), entry->d_name, DIR_FLAGS);
 		if (fd < 0)
 			continue;
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-			remove_step(dirfd(dir), name);
+			remove_step(dirfd(dir), entry->d_name);
 		close(fd);
 	}
 	closedir(dir);

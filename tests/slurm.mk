@@ -18,3 +18,16 @@ tests_slurm_fake_spank_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 tests_slurm_fake_spank_LDADD = $(UNIT_LIBS) $(JANSSON_LIBS) -ldl
 endif
 endif
+
+# On a real, private Slurm; skipped where there is none.
+slurm_tests = \
+	tests/slurm/kill.sh \
+	tests/slurm/known_power.sh \
+	tests/slurm/options.sh \
+	tests/slurm/transparency.sh
+if HAVE_SLURM
+TESTS += $(slurm_tests)
+endif
+dist_check_SCRIPTS += $(slurm_tests)
+EXTRA_DIST += tests/slurm/common
+CLEANFILES += tests/slurm/lock

@@ -149,7 +149,9 @@ EXPORT spank_err_t spank_setenv(spank_t sp, const char *var, const char *val, in
 	if (!v)
 		for (v = host.env; v->name; v++)
 			;
-	v->name = strdup(var);
+	if (!v->name)
+		v->name = strdup(var);
+	free(v->value);
 	v->value = strdup(val);
 	return ESPANK_SUCCESS;
 }
@@ -214,6 +216,15 @@ static void call(enum call c)
 	char *argv[] = { conf_arg, NULL };
 
 	CHECK(calls[c](NULL, 1, argv) == 0);
+}
+
+static void forget_env(void)
+{
+	for (size_t i = 0; i < 64; i++) {
+		free(host.env[i].name);
+		free(host.env[i].value);
+	}
+	memset(host.env, 0, sizeof(host.env));
 }
 
 static void setenv_host(const char *name, const char *value)
@@ -359,6 +370,7 @@ static void in_child(void (*scenario)(void))
 		alarm(60);
 		be_stepd();
 		scenario();
+		forget_env();
 		exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -694,7 +706,7 @@ static void interactive_step(void)
 static void extern_step(void)
 {
 	host.step = 0xfffffffc;
-	memset(host.env, 0, sizeof(host.env));
+	forget_env();
 	load();
 	call(INIT);
 	call(INIT_POST_OPT);

@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Four nodes that draw 100 W, a step of 5 s: every record says so.
+. "${top_srcdir:-.}/tests/slurm/common"
+
+known_watts 100
+write_conf
+start_cluster --nodes 4
+
+began=$(date +%s%N)
+srun -N4 -n8 --energy=perf sleep 5 || fail "srun failed"
+took=$(($(date +%s%N) - began))
+wait_records 4
+check "100 W within 0.5 %" watts_are 100 0.5 < <(records)
+same "nodes" "n1 n2 n3 n4" "$(records | field node | sort | xargs)"
+same "tasks per node" "2 2 2 2" "$(records | field node_tasks | xargs)"
+same "states" "complete complete complete complete" "$(records | field state | xargs)"
+same "mechanism" "perf perf perf perf" "$(records | field mechanism | xargs)"
+same "the nodes are the job's" "$(records | field node_uj | xargs)" "$(records | field job_uj | xargs)"
+# The record's time is the step's.
+while read -r r; do
+	ns=$(($(field end_ns <<<"$r") - $(field start_ns <<<"$r")))
+	check "elapsed $ns ns is between 5 s and srun's $took ns" \
+		test "$ns" -ge 5000000000 -a "$ns" -le $((took + 500000000))
+done < <(records)
+sum=$(records | field node_uj | awk '{ s += $1 } END { printf "%d", s }')
+
+# As an ordinary user, at another rate, on part of a node.
+forget_records
+cd / && setpriv --reuid=65534 --regid=65534 --clear-groups \
+	srun -N1 -n1 --energy=perf,freq=20 sleep 1 || fail "srun as nobody failed"
+wait_records 1
+check "100 W within 0.5 %" watts_are 100 0.5 < <(records)
+same "user id" 65534 "$(records | field uid)"
+same "rate" 20 "$(records | field freq_hz)"
+check "at least 20 samples" test "$(records | field samples)" -ge 20
+check "journals are root's alone" test "$(stat -c %u%a "$D"/spooled/n1.journal)" = 0600
+if [ "$(nproc)" -gt 1 ]; then
+	check "flagged shared" grep -q '"flags":\[.*"shared"' < <(records)
+	parts=$(($(records | field job_uj) + $(records | field other_uj) + $(records | field unallocated_uj)))
+	same "job + other + unallocated" "$(records | field node_uj)" "$parts"
+fi
+echo "sum of the four nodes: $sum uJ"
+finish
