@@ -10,6 +10,7 @@ TESTS += $(merge_unit_tests)
 
 tests_unit_rankfile_SOURCES = \
 	tests/unit/rankfile.c \
+	tools/number.c \
 	tools/problem.c \
 	tools/rankfile.c \
 	tools/text.c
@@ -22,6 +23,7 @@ tests_unit_ledger_read_SOURCES = \
 	tests/tools/example_ledger.h \
 	tests/unit/ledger_read.c \
 	tools/ledger_read.c \
+	tools/number.c \
 	tools/problem.c \
 	tools/rankfile.c \
 	tools/text.c

@@ -12,6 +12,7 @@
 #include "channel.h"
 #include "flags.h"
 #include "live.h"
+#include "number.h"
 #include "text.h"
 
 #define SHORT_NS 10000000u      /* below these a row is marked short */
@@ -86,7 +87,7 @@ static void clean(char *text, size_t size)
 
 static bool is_amount(double x)
 {
-	return x >= 0 && x <= RANKFILE_MAX_AMOUNT;
+	return x >= 0 && x <= NUMBER_MAX_AMOUNT;
 }
 
 static bool are_amounts(const double *x, uint32_t n)
@@ -377,8 +378,8 @@ int ledger_finish_rank(const struct ledger *l, const char *path, const char *nod
 		break;
 	default:
 		f->partial = head->slot >= 0 && !closing.known ?
-			"killed: no end was seen; energy since its last booking is not known" :
-			"killed: no end was seen";
+			"no end was seen (killed, or still running); its energy since the last booking is not known" :
+			"no end was seen: killed, or still running";
 	}
 	return 0;
 }
@@ -421,6 +422,6 @@ int ledger_read_node(struct rankfile *f, const char *path, struct problems *prob
 		row->flags = total->flags;
 	}
 	if (node.state != COMPLETE)
-		f->partial = "the node's keeper was killed";
+		f->partial = "no end was seen: its last rank was killed, or is still running";
 	return 0;
 }

@@ -8,12 +8,10 @@
 #include "flags.h"
 #include "ledger_read.h"
 #include "merge_scan.h"
+#include "merge_which.h"
 
 #define MAX_SIZE (1 << 26)      /* ranks; a larger size= is a damaged header */
-#define VOTES 64                /* heads read to find out which run this is */
 #define PROGRESS_FILES 64       /* between two calls of progress */
-#define ROUNDING 0.5e-9         /* of a figure with nine decimals */
-#define TOLERANCE 1e-9          /* relative */
 #define SEPARATOR "\x1f"        /* cannot be in a cleaned text */
 
 /* Activities in which a rank waits for another. */
@@ -22,89 +20,6 @@ static const bool is_waiting[ERGON_ACTIVITY_COUNT] = {
 	[ERGON_ACTIVITY_COLLECTIVE] = true,
 	[ERGON_ACTIVITY_POLL] = true,
 };
-
-/* --- sums --- */
-
-double merge_mean(const struct merge_stat *stat)
-{
-	return stat->ranks ? stat->total / stat->ranks : 0;
-}
-
-unsigned merge_flags(const struct merge_cost *cost)
-{
-	bool is_short = cost->short_s > 0.5 * cost->time.total;
-
-	return cost->flags | (is_short ? (unsigned)ERGON_FLAG_SHORT : 0);
-}
-
-static void stat_add(struct merge_stat *stat, int rank, double value)
-{
-	if (stat->ranks == 0 || value < stat->min) {
-		stat->min = value;
-		stat->min_rank = rank;
-	}
-	if (stat->ranks == 0 || value > stat->max) {
-		stat->max = value;
-		stat->max_rank = rank;
-	}
-	stat->total += value;
-	stat->ranks++;
-}
-
-static uint64_t add_counts(uint64_t a, uint64_t b)
-{
-	return a > INT64_MAX - b ? INT64_MAX : a + b;
-}
-
-static void cost_add(struct merge_cost *cost, int rank, const struct merge_tally *tally)
-{
-	cost->calls = add_counts(cost->calls, tally->calls);
-	cost->cpu_s += tally->cpu_s;
-	cost->short_s += tally->short_s;
-	cost->flags |= tally->flags;
-	stat_add(&cost->time, rank, tally->time_s);
-	for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
-		if (tally->measured & 1u << c)
-			stat_add(&cost->joules[c], rank, tally->joules[c]);
-}
-
-static struct merge_tally tally_of(const struct rank_row *row)
-{
-	struct merge_tally tally = {
-		.rows = 1,
-		.measured = row->measured,
-		.calls = row->calls,
-		.time_s = row->time_s,
-		.cpu_s = row->cpu_s,
-		.flags = row->flags & ~(unsigned)ERGON_FLAG_SHORT,
-	};
-
-	if (row->flags & ERGON_FLAG_SHORT)
-		tally.short_s = row->time_s;
-	memcpy(tally.joules, row->joules, sizeof(tally.joules));
-	return tally;
-}
-
-static void tally_add(struct merge_tally *to, const struct merge_tally *from)
-{
-	to->rows += from->rows;
-	to->measured |= from->measured;
-	to->calls = add_counts(to->calls, from->calls);
-	to->time_s += from->time_s;
-	to->cpu_s += from->cpu_s;
-	to->short_s += from->short_s;
-	to->flags |= from->flags;
-	for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
-		to->joules[c] += from->joules[c];
-}
-
-/* Move a rank's finished part into the sum. */
-static void settle(struct merge_cost *cost, struct merge_tally *tally, int rank)
-{
-	if (tally->rows > 0)
-		cost_add(cost, rank, tally);
-	memset(tally, 0, sizeof(*tally));
-}
 
 /* --- tables --- */
 
@@ -196,89 +111,7 @@ static struct merge_node *node_of(struct merge *m, const struct rankfile_head *h
 	return node;
 }
 
-/* --- which run --- */
-
-struct run {
-	char job[64], step[32], ns[64];
-};
-
-static void name_run(struct run *run, const struct rankfile_head *head,
-		     const struct merge_file *file)
-{
-	memset(run, 0, sizeof(*run));
-	memcpy(run->job, head->job, sizeof(run->job));
-	memcpy(run->step, head->step, sizeof(run->step));
-	snprintf(run->ns, sizeof(run->ns), "%.*s", (int)file->ns_len, file->ns);
-}
-
-/* Read only who a rank file is of. */
-static int read_identity(const struct merge_scan *scan, const struct merge_file *file,
-			 struct rankfile *f)
-{
-	char *path = merge_scan_path(scan, file);
-	int rc = -1;
-
-	if (path && file->kind == MERGE_RANK_CSV) {
-		rc = rankfile_read_head(f, path, RANKFILE_RANK);
-	} else if (path) {
-		struct problems problems = { 0 };
-		struct ledger l;
-
-		rc = ledger_read_rank(&l, path, &problems);
-		if (rc == 0)
-			rc = ledger_finish_rank(&l, path, NULL, f, &problems);
-		ledger_free(&l);
-		problems_free(&problems);
-	}
-	free(path);
-	return rc;
-}
-
-static bool has_ns(const struct merge_file *file, const char *ns)
-{
-	return file->ns_len == strlen(ns) && memcmp(file->ns, ns, file->ns_len) == 0;
-}
-
-static bool is_candidate(const struct merge_file *file, const char *ns)
-{
-	return file->kind >= MERGE_RANK_CSV && (!ns || has_ns(file, ns));
-}
-
-/*
- * A directory may hold files that strayed in from another run. The run that
- * most of some evenly chosen files agree on (majority vote) is the one.
- */
-static void choose_run(const struct merge_scan *scan, const char *ns, struct rankfile *f,
-		       struct run *chosen)
-{
-	size_t n = 0, step, seen = 0;
-	unsigned lead = 0;
-
-	for (size_t i = 0; i < scan->nfiles; i++)
-		n += is_candidate(&scan->files[i], ns);
-	step = n > VOTES ? n / VOTES : 1;
-	memset(chosen, 0, sizeof(*chosen));
-	for (size_t i = 0; i < scan->nfiles; i++) {
-		struct run run;
-
-		if (!is_candidate(&scan->files[i], ns) || seen++ % step != 0 ||
-		    read_identity(scan, &scan->files[i], f) < 0)
-			continue;
-		name_run(&run, &f->head, &scan->files[i]);
-		if (memcmp(&run, chosen, sizeof(run)) == 0) {
-			lead++;
-		} else if (lead == 0) {
-			*chosen = run;
-			lead = 1;
-		} else {
-			lead--;
-		}
-	}
-	if (ns)
-		snprintf(chosen->ns, sizeof(chosen->ns), "%s", ns);
-}
-
-static bool is_of_run(struct merge *m, const struct run *run, const struct rankfile_head *head,
+static bool is_of_run(struct merge *m, const struct merge_which *run, const struct rankfile_head *head,
 		      const char *path)
 {
 	/* Without a chosen run no head can be read; each file then says why. */
@@ -323,7 +156,7 @@ static void add_node(struct merge *m, const struct rankfile *f, const char *path
 }
 
 static void read_node(struct merge *m, const struct merge_scan *scan,
-		      const struct merge_file *file, const struct run *run, struct rankfile *f)
+		      const struct merge_file *file, const struct merge_which *run, struct rankfile *f)
 {
 	char *path = merge_scan_path(scan, file);
 	struct merge_node *node;
@@ -407,7 +240,7 @@ static void add_row(struct merge *m, struct merge_node *node, int rank,
 		    const struct rank_row *from, const char *path)
 {
 	struct merge_row *row = row_of(m, from);
-	struct merge_tally tally = tally_of(from);
+	struct merge_tally tally = merge_tally_of(from);
 
 	if (row->serial == m->serial) {
 		problem_add(&m->problems, PROBLEM_TEXT, path, 0,
@@ -416,12 +249,12 @@ static void add_row(struct merge *m, struct merge_node *node, int rank,
 		return;
 	}
 	row->serial = m->serial;
-	cost_add(&row->cost, rank, &tally);
-	tally_add(&row->sum->tally, &tally);
-	tally_add(&m->tally_activity[from->activity], &tally);
+	merge_cost_add(&row->cost, rank, &tally);
+	merge_tally_add(&row->sum->tally, &tally);
+	merge_tally_add(&m->tally_activity[from->activity], &tally);
 	if (is_waiting[from->activity])
-		tally_add(&m->tally_waiting, &tally);
-	tally_add(&m->tally_all, &tally);
+		merge_tally_add(&m->tally_waiting, &tally);
+	merge_tally_add(&m->tally_all, &tally);
 	m->measured |= from->measured;
 	node->ranks_measured |= from->measured;
 	node->values++;
@@ -447,20 +280,20 @@ static void add_rank(struct merge *m, const struct rankfile *f, const char *path
 	for (size_t i = 0; i < f->nrows; i++) {
 		add_row(m, node, rank, &f->rows[i], path);
 		if (f->rows[i].activity != ERGON_ACTIVITY_STARTUP)
-			calls = add_counts(calls, f->rows[i].calls);
+			calls = merge_add_counts(calls, f->rows[i].calls);
 	}
 	for (int a = 0; a < ERGON_ACTIVITY_COUNT; a++)
-		settle(&m->activity[a], &m->tally_activity[a], rank);
+		merge_settle(&m->activity[a], &m->tally_activity[a], rank);
 	for (size_t i = 0; i < f->nrows; i++) {
 		struct merge_phase *phase = phase_of(m, f->rows[i].phase);
 
-		settle(&phase->cost, &phase->tally, rank);
+		merge_settle(&phase->cost, &phase->tally, rank);
 	}
-	settle(&m->waiting, &m->tally_waiting, rank);
-	settle(&m->all, &m->tally_all, rank);
+	merge_settle(&m->waiting, &m->tally_waiting, rank);
+	merge_settle(&m->all, &m->tally_all, rank);
 	m->wall_s = fmax(m->wall_s, f->head.wall_s);
 	m->overhead_s += f->head.overhead_s;
-	m->missed = add_counts(m->missed, f->head.missed);
+	m->missed = merge_add_counts(m->missed, f->head.missed);
 	if (strcmp(f->head.mechanism, "model") == 0)
 		m->estimated = true;
 	if (f->partial || f->damaged) {
@@ -515,7 +348,7 @@ static int read_rank_csv(struct merge *m, const struct merge_scan *scan,
 }
 
 static void read_rank(struct merge *m, const struct merge_scan *scan,
-		      const struct merge_file *file, const struct run *run, struct rankfile *f)
+		      const struct merge_file *file, const struct merge_which *run, struct rankfile *f)
 {
 	char *path;
 	int rc;
@@ -526,7 +359,7 @@ static void read_rank(struct merge *m, const struct merge_scan *scan,
 	path = merge_scan_path(scan, file);
 	if (!path)
 		return;
-	if (run->ns[0] && !has_ns(file, run->ns)) {
+	if (run->ns[0] && !merge_which_has_ns(file, run->ns)) {
 		problem_add(&m->problems, PROBLEM_FOREIGN, path, 0,
 			    "of another MPI_COMM_WORLD (spawned processes, a second program) than '%s'; not merged, see --namespace",
 			    run->ns);
@@ -558,122 +391,18 @@ static int by_phase(const void *a, const void *b)
 	return order ? order : strcmp(x->function, y->function);
 }
 
-static void find_missing(struct merge *m)
-{
-	char text[256] = "";
-	size_t used = 0;
-	unsigned missing = (unsigned)m->head.size - m->seen;
-
-	for (int rank = 0; missing > 0 && rank < m->head.size; rank++) {
-		int last = rank;
-
-		if (m->ranks_seen[rank / 8] & 1u << rank % 8)
-			continue;
-		while (last + 1 < m->head.size &&
-		       !(m->ranks_seen[(last + 1) / 8] & 1u << (last + 1) % 8))
-			last++;
-		if (used + 40 > sizeof(text)) {
-			used += (size_t)snprintf(text + used, sizeof(text) - used, ", ...");
-			break;
-		}
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d",
-					 used ? ", " : "", rank);
-		if (last > rank)
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "-%d", last);
-		rank = last;
-	}
-	if (missing > 0)
-		problem_add(&m->problems, PROBLEM_MISSING, NULL, 0, "%u of %d ranks are missing: %s",
-			    missing, m->head.size, text);
-}
-
-static void sum_nodes(struct merge *m)
-{
-	for (size_t i = 0; i < m->nodes.n; i++) {
-		const struct merge_node *node = m->nodes.items[i];
-
-		m->hosts += node->ranks > 0;
-		m->nodes_with_file += node->has_file;
-		m->node_measured |= node->measured;
-		if (node->ranks_measured && !node->has_file)
-			problem_add(&m->problems, PROBLEM_NODE_MISSING, NULL, 0,
-				    "node %s: no node file; its %u ranks are not part of the conservation check",
-				    node->host, node->ranks);
-		for (int c = 0; c < ERGON_COLUMN_COUNT; c++) {
-			m->node_j[c] += node->node_j[c];
-			m->unattributed_j[c] += node->unattributed_j[c];
-		}
-	}
-}
-
-/* What is known to be lost or doubtful, for a difference that needs a reason. */
-static void explain(struct merge *m)
-{
-	static const struct { enum problem_kind kind; const char *text; } causes[] = {
-		{ PROBLEM_MISSING, "ranks are missing" },
-		{ PROBLEM_PARTIAL, "ranks are partial" },
-		{ PROBLEM_DUPLICATE, "a rank is there twice" },
-		{ PROBLEM_FOREIGN, "files of another run were left out" },
-		{ PROBLEM_NODE_TWICE, "a node has two files" },
-		{ PROBLEM_NODE_MISSING, "a node has no file" },
-		{ PROBLEM_MIXED, "the files disagree" },
-	};
-	size_t used = 0;
-
-	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
-		if (m->problems.count[causes[i].kind] > 0)
-			used += (size_t)snprintf(m->why + used, sizeof(m->why) - used, "%s%s",
-						 used ? "; " : "", causes[i].text);
-	if (used == 0)
-		snprintf(m->why, sizeof(m->why), "nothing in the files explains it: they were changed, or this is a fault of ergon");
-}
-
-static void check_conservation(struct merge *m, int c)
-{
-	struct merge_conservation *check = &m->conservation[c];
-	double worst = 0, values = 0;
-
-	for (size_t i = 0; i < m->nodes.n; i++) {
-		const struct merge_node *node = m->nodes.items[i];
-		double difference;
-
-		if (!node->has_file || !(node->measured & 1u << c))
-			continue;
-		difference = node->ranks_j[c] + node->unattributed_j[c] - node->node_j[c];
-		check->known = true;
-		check->ranks += node->ranks_j[c];
-		check->unattributed += node->unattributed_j[c];
-		check->node += node->node_j[c];
-		values += (double)node->values;
-		if (fabs(difference) > worst || !check->worst_host) {
-			worst = fabs(difference);
-			check->worst_host = node->host;
-		}
-	}
-	if (!check->known)
-		return;
-	check->difference = check->ranks + check->unattributed - check->node;
-	check->relative = check->node > ROUNDING ? fabs(check->difference) / check->node : 0;
-	/* Nine decimals in the files: many small figures may differ by their rounding. */
-	check->ok = fabs(check->difference) <= TOLERANCE * check->node + ROUNDING * values;
-	if (!check->ok)
-		problem_add(&m->problems, PROBLEM_CONSERVATION, NULL, 0,
-			    "%s: ranks and unattributed differ from the nodes by %.9f J (most on %s): %s",
-			    ergon_column_word(c), check->difference, check->worst_host, m->why);
-}
-
 int merge_run(struct merge *m, char *const dirs[], unsigned ndirs, const char *ns,
 	      struct ergon_error *err)
 {
 	struct merge_scan scan = { 0 };
 	struct rankfile f = { 0 };
-	struct run run;
+	struct merge_which run;
 
 	if (merge_scan_dirs(&scan, dirs, ndirs, err) < 0) {
 		merge_scan_free(&scan);
 		return -1;
 	}
-	choose_run(&scan, ns, &f, &run);
+	merge_which_choose(&run, &scan, ns, &f);
 	for (size_t i = 0; i < scan.nfiles; i++) {
 		if (m->progress && i % PROGRESS_FILES == 0)
 			m->progress(i, scan.nfiles);
@@ -686,11 +415,7 @@ int merge_run(struct merge *m, char *const dirs[], unsigned ndirs, const char *n
 	merge_scan_free(&scan);
 	if (m->seen > 0) {
 		memcpy(m->ns, run.ns, sizeof(m->ns));
-		find_missing(m);
-		sum_nodes(m);
-		explain(m);
-		for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
-			check_conservation(m, c);
+		merge_check(m);
 		list_sort(&m->rows, by_phase);
 		list_sort(&m->phases, by_name);
 	}

@@ -15,40 +15,15 @@
 #include <stdio.h>
 
 #include "error.h"
+#include "merge_sum.h"
 #include "problem.h"
 #include "rankfile.h"
 #include "strmap.h"
 
-/* One quantity over the ranks that have it. */
-struct merge_stat {
-	double total, min, max;
-	int min_rank, max_rank;
-	unsigned ranks;
-};
-
+/* Pointers, freed with the list. */
 struct merge_list {
 	void **items;
 	size_t n, capacity;
-};
-
-/* What something cost. */
-struct merge_cost {
-	uint64_t calls;           /* stays at INT64_MAX when it overflows */
-	double cpu_s;
-	double short_s;           /* time from rows marked short */
-	unsigned flags;           /* of any rank, without short */
-	struct merge_stat time;
-	struct merge_stat joules[ERGON_COLUMN_COUNT];
-};
-
-/* A rank's part of a sum that is not complete before its last row. */
-struct merge_tally {
-	unsigned rows;
-	unsigned measured;
-	uint64_t calls;
-	double time_s, cpu_s, short_s;
-	double joules[ERGON_COLUMN_COUNT];
-	unsigned flags;
 };
 
 struct merge_phase {
@@ -133,10 +108,8 @@ int merge_run(struct merge *m, char *const dirs[], unsigned ndirs, const char *n
 	      struct ergon_error *err);
 void merge_free(struct merge *m);
 
-double merge_mean(const struct merge_stat *stat);
-
-/* Flags of a row: more than half of its time is from short rows -> short. */
-unsigned merge_flags(const struct merge_cost *cost);
+/* The last step of merge_run: missing ranks, sums of the nodes, conservation. */
+void merge_check(struct merge *m);
 
 /* top: rows of the long table, the most expensive first; 0: all, in order. */
 void merge_write_text(const struct merge *m, unsigned top, FILE *out);

@@ -5,11 +5,18 @@ merge_sources = \
 	tools/ledger_read.h \
 	tools/merge.c \
 	tools/merge.h \
+	tools/merge_check.c \
 	tools/merge_csv.c \
 	tools/merge_json.c \
 	tools/merge_scan.c \
 	tools/merge_scan.h \
+	tools/merge_sum.c \
+	tools/merge_sum.h \
 	tools/merge_text.c \
+	tools/merge_which.c \
+	tools/merge_which.h \
+	tools/number.c \
+	tools/number.h \
 	tools/problem.c \
 	tools/problem.h \
 	tools/rankfile.c \

@@ -4,14 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "channel.h"
 #include "flags.h"
+#include "number.h"
 #include "text.h"
 
 #define MAX_FIELDS 64
@@ -110,121 +109,11 @@ struct scan {
 
 /* --- cells --- */
 
-/* Why a text is not the number that was expected. */
-struct why {
-	enum problem_kind kind;
-	const char *text;
-};
-
-static const struct why
-	not_given = { PROBLEM_NUMBER, "is empty" },
-	not_number = { PROBLEM_NUMBER, "is not a number" },
-	not_integer = { PROBLEM_NUMBER, "is not an integer" },
-	decimal_comma = { PROBLEM_NUMBER, "has a decimal comma: it was written or edited in another locale" },
-	too_large = { PROBLEM_NUMBER, "is too large" },
-	not_finite = { PROBLEM_VALUE, "is not finite" },
-	negative = { PROBLEM_VALUE, "is negative" },
+static const struct number_fault
 	too_long = { PROBLEM_TEXT, "is too long" },
 	unknown_word = { PROBLEM_TEXT, "is not a known word" };
 
-static const struct why *refuse_word(const char *text)
-{
-	if (*text == '\0')
-		return &not_given;
-	text += *text == '-' || *text == '+';
-	if (strncasecmp(text, "nan", 3) == 0 || strncasecmp(text, "inf", 3) == 0)
-		return &not_finite;
-	return &not_number;
-}
-
-/* 10^n for n >= 0; exact up to 10^27, where a 64-bit significand ends. */
-static long double power_of_ten(int n)
-{
-	static const long double exact[] = {
-		1e0L, 1e1L, 1e2L, 1e3L, 1e4L, 1e5L, 1e6L, 1e7L, 1e8L, 1e9L,
-		1e10L, 1e11L, 1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L,
-		1e20L, 1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L,
-	};
-
-	return n < (int)NELEMS(exact) ? exact[n] : powl(10, n);
-}
-
-/* decimal digits[.digits][e[+-]digits]; strtod would follow the locale. */
-static const struct why *parse_amount(const char *text, double *out)
-{
-	const char *s = text + (*text == '-');
-	uint64_t digits = 0;
-	int scale = 0, exponent = 0, seen = 0;
-	bool point = false;
-	long double value;
-
-	for (;; s++) {
-		if (*s == '.' && !point) {
-			point = true;
-		} else if (*s >= '0' && *s <= '9') {
-			seen++;
-			if (digits < UINT64_MAX / 10 - 1) {
-				digits = 10 * digits + (unsigned)(*s - '0');
-				scale -= point;
-			} else if (!point && ++scale > 400) {
-				return &too_large;
-			}
-		} else {
-			break;
-		}
-	}
-	if (seen == 0)
-		return refuse_word(text);
-	if (*s == ',')
-		return &decimal_comma;
-	if (*s == 'e' || *s == 'E') {
-		int sign = s[1] == '-' ? -1 : 1;
-
-		s += 1 + (s[1] == '-' || s[1] == '+');
-		if (*s < '0' || *s > '9')
-			return &not_number;
-		for (; *s >= '0' && *s <= '9'; s++)
-			exponent = exponent < 10000 ? 10 * exponent + (*s - '0') : exponent;
-		scale += sign * exponent;
-	}
-	if (*s)
-		return &not_number;
-	value = digits;
-	if (scale < 0)
-		value /= power_of_ten(-scale);
-	else if (scale > 0)
-		value *= power_of_ten(scale);
-	if (*text == '-' && digits > 0)
-		return &negative;
-	if (!(value <= (long double)RANKFILE_MAX_AMOUNT))
-		return &too_large;
-	*out = (double)value;
-	return NULL;
-}
-
-static const struct why *parse_count(const char *text, uint64_t max, uint64_t *out)
-{
-	uint64_t value = 0;
-	const char *s = text;
-
-	for (; *s >= '0' && *s <= '9'; s++) {
-		unsigned digit = (unsigned)(*s - '0');
-
-		if (value > (max - digit) / 10)
-			return &too_large;
-		value = 10 * value + digit;
-	}
-	if (*s == '-' && s == text && s[1] >= '0' && s[1] <= '9')
-		return &negative;
-	if (s == text)
-		return refuse_word(text);
-	if (*s)
-		return &not_integer;
-	*out = value;
-	return NULL;
-}
-
-static const struct why *parse_name(const char *text, char *out, size_t size)
+static const struct number_fault *parse_name(const char *text, char *out, size_t size)
 {
 	size_t len = strlen(text);
 
@@ -234,7 +123,7 @@ static const struct why *parse_name(const char *text, char *out, size_t size)
 	return NULL;
 }
 
-static const struct why *parse_activity(const char *text, int *out)
+static const struct number_fault *parse_activity(const char *text, int *out)
 {
 	for (int i = 0; i < ERGON_ACTIVITY_COUNT; i++) {
 		if (strcmp(text, ergon_activity_word((enum ergon_activity)i)) == 0) {
@@ -246,10 +135,10 @@ static const struct why *parse_activity(const char *text, int *out)
 }
 
 /* object: a struct rank_row, node_row or rankfile_head, as the field says. */
-static const struct why *parse_cell(const struct field *field, const char *text, void *object)
+static const struct number_fault *parse_cell(const struct field *field, const char *text, void *object)
 {
 	void *member = (char *)object + field->offset;
-	const struct why *why;
+	const struct number_fault *why;
 	uint64_t count;
 
 	switch (field->cell) {
@@ -258,13 +147,13 @@ static const struct why *parse_cell(const struct field *field, const char *text,
 	case CELL_ACTIVITY:
 		return parse_activity(text, member);
 	case CELL_COUNT:
-		return parse_count(text, INT64_MAX, member);
+		return number_count(text, INT64_MAX, member);
 	case CELL_AMOUNT:
-		return parse_amount(text, member);
+		return number_amount(text, member);
 	case CELL_ENERGY:
 		if (*text == '\0')
 			return NULL;
-		why = parse_amount(text, member);
+		why = number_amount(text, member);
 		if (!why)
 			((struct rank_row *)object)->measured |= 1u << field->column;
 		return why;
@@ -280,7 +169,7 @@ static const struct why *parse_cell(const struct field *field, const char *text,
 			return NULL;
 		/* fall through */
 	case CELL_RANK:
-		why = parse_count(text, INT32_MAX, &count);
+		why = number_count(text, INT32_MAX, &count);
 		if (!why)
 			*(int *)member = (int)count;
 		return why;
@@ -432,7 +321,7 @@ static int split_fields(char *line, char *fields[MAX_FIELDS])
 static int parse_pair(struct scan *scan, const char *key, const char *value, uint32_t *given)
 {
 	for (size_t i = 0; i < NELEMS(head_keys); i++) {
-		const struct why *why;
+		const struct number_fault *why;
 
 		if (strcmp(key, head_keys[i].name) != 0)
 			continue;
@@ -441,7 +330,7 @@ static int parse_pair(struct scan *scan, const char *key, const char *value, uin
 			bool rank = head_keys[i].cell == CELL_RANK;
 
 			problem_add(scan->problems, why->kind, scan->path, scan->line, "%s '%.60s' %s%s",
-				    key, value, why->text, why != &negative ? "" :
+				    key, value, why->text, why != &number_negative ? "" :
 				    rank ? ": the process did not know its rank; not merged" :
 				    ": the end is before the start");
 			return head_keys[i].required || rank ? -1 : 0;
@@ -627,7 +516,7 @@ static void parse_row(struct scan *scan, char *line)
 		return;
 	}
 	for (int i = 0; i < n; i++) {
-		const struct why *why = scan->layout[i] ?
+		const struct number_fault *why = scan->layout[i] ?
 			parse_cell(scan->layout[i], fields[i], row) : NULL;
 
 		if (why) {
@@ -656,7 +545,7 @@ static int parse_comment(struct scan *scan, const char *line)
 	if (strncmp(line, end, sizeof(end) - 1) != 0)
 		return 0;
 	scan->ended = true;
-	if (parse_count(line + sizeof(end) - 1, INT64_MAX, &rows) || rows != scan->lines) {
+	if (number_count(line + sizeof(end) - 1, INT64_MAX, &rows) || rows != scan->lines) {
 		problem_add(scan->problems, PROBLEM_TRUNCATED, scan->path, scan->line,
 			    "'%.40s' after %zu rows: lines are lost", line + 2, scan->lines);
 		scan->f->damaged = true;

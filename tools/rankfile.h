@@ -19,7 +19,6 @@
 
 #define RANKFILE_MAX_BYTES (16u << 20)
 #define RANKFILE_MAX_ROWS 65536u
-#define RANKFILE_MAX_AMOUNT 1e15 /* seconds or joules; more is a damaged file */
 
 enum rankfile_kind { RANKFILE_RANK, RANKFILE_NODE };
 

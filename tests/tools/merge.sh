@@ -174,6 +174,16 @@ grep -q 'main/solve.*MPI_Send  *1  *5 ' out || fail "not the namespace asked for
 exits 1 ergon merge run --namespace=nobody
 exits 2 ergon merge run --namespace
 
+# clocks of two hosts that are minutes apart: nothing compares them
+fresh
+sed -i '2s/host=n2 boot_id=b/host=n3 boot_id=c/;3s/12:00:00/11:47:03/' run/rank.w.1.csv
+sed '2s/host=n2 boot_id=b/host=n3 boot_id=c/;3s/12:00:00/11:47:03/;/^[dpc]/s/970.5/460.0/;s/,83.05/,41.00/;/package1/d;s/rows=4/rows=3/' \
+	run/node.n2.csv >run/node.n3.csv
+sed -i 's/970.5/510.5/;s/,83.05/,42.05/' run/node.n2.csv
+exits 0 ergon merge run
+grep -q '^wall  *10.500 s' out && grep -q 'conservation  package_j .*: OK' out ||
+	fail "clocks of two hosts: $(cat out err)"
+
 # names that need quoting are only text
 fresh
 sed -i '2s/host=n2/host="a,b;""c"""/' run/*
