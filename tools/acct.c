@@ -205,6 +205,8 @@ static int flush_job(struct acct *acct)
 {
 	int result = 0;
 
+	if (acct->n == 0)
+		return 0;
 	adopt_cluster(acct);
 	qsort(acct->records, acct->n, sizeof(*acct->records), by_run);
 	for (size_t i = 0, cluster; i < acct->n; i += cluster) {
