@@ -5,6 +5,8 @@
  *   journal_make < SPEC       a record per line of words MEMBER=VALUE
  *   journal_make --many N [FIRST_JOB]
  *                             N records like those of a busy site, 2 nodes a step
+ *   journal_make --checkpoint < JSON
+ *                             the checkpoint file that holds this record
  *
  * Members are those of the record; besides flags=a|b, state=WORD,
  * package=UJ (any domain), max_mw=, and curve=DT_NS:MJ,MJ,... (the node's).
@@ -159,10 +161,24 @@ static void many(long n, long first)
 	}
 }
 
+static int checkpoint(void)
+{
+	char text[ERGON_RECORD_MAX + 64];
+	int head = snprintf(text, sizeof(text), "%020d ", 1);
+	size_t len = (size_t)head + fread(text + head, 1, ERGON_RECORD_MAX, stdin);
+
+	/* The first slot of two; the other was never written. */
+	fwrite(text, 1, len, stdout);
+	printf("\t%08" PRIx32 "\n", ergon_crc32c(text, len));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 1)
 		return from_spec();
+	if (argc == 2 && strcmp(argv[1], "--checkpoint") == 0)
+		return checkpoint();
 	if (argc < 3 || strcmp(argv[1], "--many") != 0)
 		return 2;
 	many(atol(argv[2]), argc > 3 ? atol(argv[3]) : 1);
