@@ -24,6 +24,7 @@ mpi_scripts = \
 	tests/mpi/programs.sh \
 	tests/mpi/hosts.sh \
 	tests/mpi/endings.sh \
+	tests/mpi/keeper.sh \
 	tests/mpi/phases.sh
 dist_check_SCRIPTS += $(mpi_scripts)
 TESTS += $(mpi_scripts)
@@ -33,6 +34,7 @@ EXTRA_DIST += \
 	tests/mpi/host.c \
 	tests/mpi/lib.sh \
 	tests/mpi/mock.awk \
+	tests/mpi/mockrank.c \
 	tests/mpi/phases.c \
 	tests/mpi/programs.c \
 	tests/mpi/sessions.c \

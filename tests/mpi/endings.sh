@@ -43,6 +43,7 @@ ending() {
 	check "$how: rank 0 left something" [ -n "$(find "$results" -name 'rank.*.0.*')" ]
 	check "$how: the node too" [ -n "$(find "$results" -name 'node.*')" ]
 	check "$how: no half-written file" [ -z "$(find "$results" -name '*.tmp.*')" ]
+	check "$how: ranks + unattributed = node" books_close "$results"
 	left=$(live_dirs "$results")
 }
 

@@ -107,3 +107,10 @@ no_live_dir() {
 	left=$(live_dirs "$1")
 	[ -z "$left" ] || { echo "left: $left"; return 1; }
 }
+
+# books_close RESULTS: ergon merge finds ranks + unattributed = node for every column
+books_close() {
+	"$top_builddir/ergon" merge "$1"/ergon.* >"$work/merged" 2>"$work/merged.err"
+	grep '^conservation' "$work/merged" | grep -v ': OK ' && return 1
+	grep -q '^conservation.*: OK ' "$work/merged" || { cat "$work/merged" "$work/merged.err"; return 1; }
+}
