@@ -26,7 +26,7 @@
 #define ERGON_POLLS_PER_STAMP 4
 
 struct ergon_call {
-	const char *name;
+	char name[48];            /* an array: a pointer would be a relocation in every process */
 	enum ergon_activity activity;
 };
 

@@ -29,7 +29,9 @@ mpi_scripts = \
 dist_check_SCRIPTS += $(mpi_scripts)
 TESTS += $(mpi_scripts)
 EXTRA_DIST += \
+	tests/bench/bench_mpi.sh \
 	tests/bench/mpi_calls.c \
+	tests/bench/spawn.c \
 	tests/mpi/endings.c \
 	tests/mpi/host.c \
 	tests/mpi/lib.sh \
