@@ -24,6 +24,18 @@ while read -r r; do
 		test "$ns" -ge 5000000000 -a "$ns" -le $((took + 500000000))
 done < <(records)
 sum=$(records | field node_uj | awk '{ s += $1 } END { printf "%d", s }')
+job=$(records | field job | sort -u)
+
+# From the journals into the store and out again.
+acct() { "$ergon" acct --config "$D/ergon.conf" -a "$@"; }
+ingest() { "$ergon" ingest --config "$D/ergon.conf" || fail "ingest failed"; }
+if "$ergon" ingest --help >/dev/null 2>&1; then
+	ingest
+	same "acct: joules of the job" $(((sum + 500000) / 1000000)) "$(acct -j "$job" -X -n -P -o ConsumedEnergyRaw)"
+	same "acct: joules of the step" $(((sum + 500000) / 1000000)) "$(acct -j "$job.0" -n -P -o ConsumedEnergyRaw)"
+	same "acct: who and where" "$job.0|4|8|n[1-4]|perf" "$(acct -j "$job.0" -n -P -o JobID,NNodes,NTasks,NodeList,Mechanism)"
+	acct -j "$job"
+fi
 
 # As an ordinary user, at another rate, on part of a node.
 forget_records
@@ -40,5 +52,4 @@ if [ "$(nproc)" -gt 1 ]; then
 	parts=$(($(records | field job_uj) + $(records | field other_uj) + $(records | field unallocated_uj)))
 	same "job + other + unallocated" "$(records | field node_uj)" "$parts"
 fi
-echo "sum of the four nodes: $sum uJ"
 finish

@@ -150,7 +150,7 @@ forget_records
 write_conf "Freq = never"
 srun -Q -N1 -n1 --energy=perf true 2>"$D/err"
 same "bad configuration: the job runs" 0 $?
-check "the user is told where" grep -q "^--energy: not measured: $D/ergon.conf:5: Freq" "$D/err"
+check "the user is told where" grep -q "^--energy: not measured: $D/ergon.conf:6: Freq" "$D/err"
 
 # --- two jobs share a node
 write_conf "IdleWatts = 60"

@@ -61,7 +61,7 @@ wait_records 2
 # A task that dies by a signal, one that cannot be started, many at once.
 for mode in off on; do
 	plugin_$mode
-	[ $mode = off ] && energy=() || energy=(--energy=perf,mpi)
+	[ $mode = off ] && energy=() || energy=("--energy=perf,mpi")
 	: >"$D/$mode.all"
 	for command in "sh -c 'kill -SEGV \$\$'" "sh -c 'kill -KILL \$\$'" false /no/such/program; do
 		eval "srun -Q -N2 -n2 ${energy[*]} $command" >>"$D/$mode.all" 2>&1
@@ -73,6 +73,10 @@ for mode in off on; do
 done
 check "failing commands look the same" diff "$D/off.all" "$D/on.all"
 
+# Many forks while the sampler is busy.
+srun -Q -N2 -n64 --overcommit --energy=perf,mpi,freq=1000 true || fail "64 tasks at 1000 Hz failed"
+wait_records 2 '"ntasks":64'
+
 # A hundred launches leave nothing.
 plugin_on
 write_conf "Default = auto" "Checkpoint = 1"
@@ -81,7 +85,7 @@ forget_records
 before=$(date +%s%N)
 for ((i = 1; i <= 100; i++)); do
 	energy=()
-	[ $((i % 2)) -eq 0 ] || energy=(--energy=perf,mpi)
+	[ $((i % 2)) -eq 0 ] || energy=("--energy=perf,mpi")
 	srun -Q -N4 "${energy[@]}" true || fail "srun $i failed"
 done
 echo "100 launches took $((($(date +%s%N) - before) / 1000000)) ms"
