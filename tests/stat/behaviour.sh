@@ -113,7 +113,7 @@ check "it ends when the command does (exit $rc)" [ $rc -eq 9 ]
 check "each signal once" [ "$(wc -l < "$tmp/got")" -eq 7 ]
 
 # The terminal's interrupt reaches the whole process group: it must not be sent again.
-if command -v script > /dev/null; then
+if script -qec true /dev/null > /dev/null 2>&1; then
 	rm -f "$tmp/got"
 	(wait_for "$tmp/got" ready; printf '\003'; sleep 1) |
 		timeout 60 script -qec "'$ergon' stat -- sh -c 'trap \"echo INT >> $tmp/got\" INT; echo ready > $tmp/got
@@ -123,7 +123,7 @@ if command -v script > /dev/null; then
 	check "interrupt from the terminal: once" [ "$(grep -c INT "$tmp/got")" -eq 1 ]
 	check "interrupt from the terminal: the summary is there" grep -q Energy "$tmp/out"
 else
-	echo "not tested without script(1): interrupt from the terminal"
+	echo "not tested without script(1) and a pseudo-terminal: interrupt from the terminal"
 fi
 
 # Nobody reads our output: we can be interrupted all the same.
