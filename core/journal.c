@@ -369,6 +369,7 @@ static struct ergon_checkpoint *lock_checkpoint(int dirfd, const char *dir, cons
 		if (!lock_file(fd, 10)) {
 			ergon_error_set(err, "%s/%s: locked by another process", dir, name);
 			close(fd);
+			errno = EBUSY;
 			return NULL;
 		}
 		if (fstat(fd, &st) < 0 || st.st_nlink != 1) {
@@ -405,7 +406,10 @@ struct ergon_checkpoint *ergon_checkpoint_open(const char *spool_dir, const char
 		return NULL;
 	c = lock_checkpoint(dirfd, spool_dir, name, err);
 	if (!c) {
+		int saved = errno;
+
 		close(dirfd);
+		errno = saved;
 		return NULL;
 	}
 	free(read_newest(c->fd, &c->sequence));

@@ -52,7 +52,7 @@ struct ergon_checkpoint;
 
 /*
  * Create (or take over) the checkpoint file of a step and lock it; the fd
- * stays open. name: a plain file name. Fails when somebody holds the lock.
+ * stays open. name: a plain file name. EBUSY when somebody holds the lock.
  */
 struct ergon_checkpoint *ergon_checkpoint_open(const char *spool_dir, const char *name,
 					       struct ergon_error *err);

@@ -109,31 +109,33 @@ void ergon_identity_get(spank_t sp, const struct ergon_topo *topo,
 	}
 }
 
-bool ergon_node_of_socket(const char *path, int64_t job, int64_t step, char *node, size_t size)
+bool ergon_node_of_socket(const char *path, int64_t job, int64_t step,
+			  char *node, size_t size, int64_t *het)
 {
-	const char *base = strrchr(path, '/'), *end;
-	char tail[64];
-	size_t tail_len, len;
+	const char *base = strrchr(path, '/'), *at;
+	char tail[64], *end;
+	unsigned long component;
+	size_t len;
 
-	if (!base++)
+	if (!base++ || *base == '.')
 		return false;
-	end = base + strlen(base);
-	tail_len = (size_t)snprintf(tail, sizeof(tail), "_%" PRId64 ".%" PRIu32, job, (uint32_t)step);
-	/* A het component stands behind the step: "n1_12.0.1". */
-	for (int i = 0; i < 2; i++) {
-		len = (size_t)(end - base);
-		if (len > tail_len && memcmp(end - tail_len, tail, tail_len) == 0) {
-			len -= tail_len;
-			if (len >= size || *base == '.')
-				return false;
-			memcpy(node, base, len);
-			node[len] = '\0';
-			return true;
+	snprintf(tail, sizeof(tail), "_%" PRId64 ".%" PRIu32, job, (uint32_t)step);
+	/* A node's name may hold anything, the tail itself included. */
+	for (at = strstr(base, tail); at; at = strstr(at + 1, tail)) {
+		const char *rest = at + strlen(tail);
+
+		len = (size_t)(at - base);
+		if (len == 0 || len >= size || (*rest && *rest != '.'))
+			continue;
+		if (*rest) {
+			component = strtoul(rest + 1, &end, 10);
+			if (end == rest + 1 || *end)
+				continue;
+			*het = (int64_t)component;
 		}
-		while (end > base && end[-1] >= '0' && end[-1] <= '9')
-			end--;
-		if (end == base || *--end != '.')
-			return false;
+		memcpy(node, base, len);
+		node[len] = '\0';
+		return true;
 	}
 	return false;
 }
@@ -152,7 +154,7 @@ static bool node_from_sockets(struct ergon_record *r)
 		if (getsockname(atoi(entry->d_name), (struct sockaddr *)&sun, &len) == 0 &&
 		    sun.sun_family == AF_UNIX)
 			found = ergon_node_of_socket(sun.sun_path, r->job, r->step,
-						     r->node, sizeof(r->node));
+						     r->node, sizeof(r->node), &r->het);
 	}
 	if (dir)
 		closedir(dir);

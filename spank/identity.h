@@ -29,13 +29,17 @@ void ergon_identity_get(spank_t sp, const struct ergon_topo *topo,
 			struct ergon_identity *id, struct ergon_record *r);
 
 /*
- * The node's name in Slurm: from the path of slurmstepd's own socket
+ * The node's name in Slurm (and the component of a het step): from the path of slurmstepd's own socket
  * (SPOOLDIR/NODE_JOB.STEP), which is there from the start; else from
  * SLURMD_NODENAME, which appears with the first task's exit; else host.
  */
 void ergon_identity_node(spank_t sp, const struct ergon_identity *id, struct ergon_record *r);
 
-/* The node in a socket path that ends in /NODE_JOB.STEP; false when it is another's. */
-bool ergon_node_of_socket(const char *path, int64_t job, int64_t step, char *node, size_t size);
+/*
+ * Node and het component of a socket path that ends in /NODE_JOB.STEP[.HET];
+ * false when it is another's. *het is left alone when there is none.
+ */
+bool ergon_node_of_socket(const char *path, int64_t job, int64_t step,
+			  char *node, size_t size, int64_t *het);
 
 #endif

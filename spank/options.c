@@ -138,9 +138,9 @@ const char *ergon_spec_usage(char *buf, size_t size)
 {
 	char list[256];
 
-	snprintf(buf, size, "account for the energy of the job; MECH is one of %s, followed by",
+	snprintf(buf, size, "account for the energy of the job; MECH is one of %s; keys are",
 		 mechanisms(list, sizeof(list)));
 	for (size_t i = 0; i < NKEYS; i++)
-		snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", i ? ", " : " ,", keys[i].form);
+		snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", i ? ", " : " ", keys[i].form);
 	return buf;
 }

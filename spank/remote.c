@@ -159,12 +159,23 @@ static void open_machine(void)
 		complain(remote.reason, "%s", err.text);
 }
 
+/* <job>.<step>.<nodeid>, with our pid when that is taken. */
+static const char *step_name(bool taken)
+{
+	static char name[112];
+	int len = snprintf(name, sizeof(name), "%" PRId64 ".%" PRId64 ".%" PRIu32,
+			   remote.record.job, remote.record.step, remote.id.nodeid);
+
+	if (taken)
+		snprintf(name + len, sizeof(name) - (size_t)len, ".%d", (int)getpid());
+	return name;
+}
+
 /* Accounts of steps that died here are finished, ours is begun. */
 static void open_spool(void)
 {
-	const struct ergon_record *r = &remote.record;
 	struct ergon_error err;
-	char name[192];
+	char name[224];
 
 	if (ergon_dir_ensure(remote.conf.spool_dir, &err) < 0) {
 		ergon_log(ERGON_LOG_ERROR, ERGON_LOG_SPANK, "no record can be written: %s", err.text);
@@ -172,9 +183,13 @@ static void open_spool(void)
 	}
 	if (ergon_checkpoint_sweep(remote.conf.spool_dir, remote.id.host, &err) < 0)
 		ergon_log(ERGON_LOG_WARNING, ERGON_LOG_SPANK, "%s", err.text);
-	snprintf(name, sizeof(name), "%s.%" PRId64 ".%" PRId64 ".%" PRIu32 ".ckpt",
-		 remote.id.host, r->job, r->step, remote.id.nodeid);
-	remote.checkpoint = ergon_checkpoint_open(remote.conf.spool_dir, name, &err);
+	/* Components of a het step on one node agree in all but their process. */
+	for (int i = 0; i < 2 && !remote.checkpoint; i++) {
+		snprintf(name, sizeof(name), "%s.%s.ckpt", remote.id.host, step_name(i > 0));
+		remote.checkpoint = ergon_checkpoint_open(remote.conf.spool_dir, name, &err);
+		if (!remote.checkpoint && errno != EBUSY)
+			break;
+	}
 	if (!remote.checkpoint)
 		ergon_log(ERGON_LOG_WARNING, ERGON_LOG_SPANK, "no checkpoints: %s", err.text);
 }
@@ -235,7 +250,6 @@ static void open_rundir(void)
 	struct ergon_board_info info = { .hz = board_hz(), .node_share = 1 };
 	struct ergon_board_cpu *cpus;
 	struct ergon_error err;
-	char name[96];
 
 	if (!remote.id.whole && remote.record.node_cpus > 0)
 		info.node_share = (double)remote.record.cpus / (double)remote.record.node_cpus;
@@ -246,11 +260,14 @@ static void open_rundir(void)
 		return;
 	if (remote.meter)
 		describe_channels(&info);
-	snprintf(name, sizeof(name), "%" PRId64 ".%" PRId64 ".%" PRIu32,
-		 remote.record.job, remote.record.step, remote.id.nodeid);
 	ergon_rundir_sweep(remote.conf.run_dir);
-	remote.rundir = ergon_rundir_create(remote.conf.run_dir, name, remote.id.uid, remote.id.gid,
-					    &info, cpus, BOARD_RING, &err);
+	for (int i = 0; i < 2 && !remote.rundir; i++) {
+		remote.rundir = ergon_rundir_create(remote.conf.run_dir, step_name(i > 0),
+						    remote.id.uid, remote.id.gid, &info, cpus,
+						    BOARD_RING, &err);
+		if (!remote.rundir && errno != EBUSY)
+			break;
+	}
 	if (!remote.rundir)
 		complain(remote.note, "--energy: ranks cannot see energy: %s", err.text);
 	free(cpus);

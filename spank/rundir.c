@@ -104,6 +104,17 @@ static void remove_step(int parent, const char *name)
 	remove_tree(parent, name, REMOVE_DEPTH, &budget);
 }
 
+/* Is there a directory of this name that somebody has locked? */
+static bool in_use(int parent, const char *name)
+{
+	int fd = openat(parent, name, DIR_FLAGS);
+	bool busy = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
+
+	if (fd >= 0)
+		close(fd);
+	return busy;
+}
+
 /* The board first, while everything is still root's; then the directory changes hands. */
 static int fill(struct ergon_rundir *rd, uid_t uid, gid_t gid, const struct ergon_board_info *info,
 		const struct ergon_board_cpu *cpus, uint32_t ring, struct ergon_error *err)
@@ -148,6 +159,11 @@ struct ergon_rundir *ergon_rundir_create(const char *run_dir, const char *name,
 		ergon_error_set(err, "%s: path too long", run_dir);
 		goto fail;
 	}
+	if (in_use(rd->parent, name) || in_use(rd->parent, rd->name)) {
+		errno = EBUSY;
+		ergon_error_set(err, "%s/%s: in use by another slurmstepd", run_dir, name);
+		goto fail;
+	}
 	remove_step(rd->parent, rd->name);
 	remove_step(rd->parent, name);
 	if (mkdirat(rd->parent, rd->name, 0700) < 0 ||
@@ -182,6 +198,8 @@ struct ergon_board *ergon_rundir_board(const struct ergon_rundir *rd)
 
 void ergon_rundir_remove(struct ergon_rundir *rd)
 {
+	int saved = errno;
+
 	if (!rd)
 		return;
 	if (rd->board) {
@@ -195,6 +213,7 @@ void ergon_rundir_remove(struct ergon_rundir *rd)
 	if (rd->parent >= 0)
 		close(rd->parent);
 	free(rd);
+	errno = saved;
 }
 
 /* May the directory called name be a dead step's? Its owner may still hold the lock. */

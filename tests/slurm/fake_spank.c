@@ -821,7 +821,7 @@ static void on_node_n3(void)
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s/n3-ib_7.1", dir);
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s/n3_7.1-ib_7.1.2", dir);
 	CHECK(bind(fd, (struct sockaddr *)&sun, sizeof(sun)) == 0);
 	setenv_host("SLURMD_NODENAME", "liar");
 	whole_step("model");
@@ -841,12 +841,16 @@ static void in_a_bad_place(void)
 
 static void the_nodes_name_is_slurms(void **state)
 {
+	json_t *all;
+
 	(void)state;
 	in_child(on_node_n3);
 	in_child(on_node_n4);
 	in_child(in_a_bad_place);
 	assert_int_equal(entries("spool", ".journal"), 3);
-	json_decref(records("n3-ib"));
+	all = records("n3_7.1-ib");
+	assert_int_equal(number(json_array_get(all, 0), "het"), 2);
+	json_decref(all);
 	json_decref(records("n4"));
 	json_decref(records(host_name()));
 }

@@ -52,7 +52,7 @@ for export in NONE NIL PATH ALL; do
 done
 
 script inner '#SBATCH -N1 -n1' 'srun -Q --energy=off true' 'srun -Q true' \
-	'env | grep -c -e ^LD_PRELOAD= -e ^ERGON_'
+	'env | grep -c -e ^LD_PRELOAD= -e ^ERGON_BOARD= -e ^ERGON_FREQ='
 batch --energy=perf,mpi "$D/inner.sh"
 wait_records 2
 same "off inside: batch and the second step" "-5 1" "$(steps)"
@@ -85,6 +85,13 @@ forget_records
 srun -Q -N1 -n1 --energy=perf true : -N1 -n1 --energy=perf true
 wait_records 2
 same "both components of a het job" 2 "$(records | field job | sort -u | wc -l)"
+forget_records
+# A het step: its components agree in job, step and node index.
+salloc -Q -N2 -n2 srun -Q -N1 -n1 --energy=perf,mpi sh -c 'test -e "$ERGON_BOARD" && sleep 1' : \
+	-N1 -n1 --energy=perf,mpi sh -c 'test -e "$ERGON_BOARD" && sleep 1' || fail "het step failed"
+wait_records 2
+same "both components of a het step" "0 1" "$(records | field het | sort | xargs)"
+same "of one step" 1 "$(records | field job | sort -u | wc -l)"
 forget_records
 
 # --- what cannot be had: the job runs, one line from one node, the reason on record
