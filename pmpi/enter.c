@@ -71,6 +71,7 @@ static void begin(void)
 	}
 	ergon_tally_start(&our.tally);
 	ergon_identity_environment(&our.id);
+	ergon_step_number(ergon_env_get(ERGON_ENV_OUTPUT_DIR), &our.id);
 	/* Samples are being taken already: MPI_Init is measured too. */
 	if (*ergon_env_get(ERGON_ENV_BOARD))
 		our.live = ergon_live_join(&our.id, ergon_env_get(ERGON_ENV_OUTPUT_DIR),
@@ -343,6 +344,10 @@ void ergon_abort_leave(unsigned call, int rc)
 /* exit() or return without MPI_Finalize, or the end of a program with sessions only. */
 __attribute__((destructor)) static void at_exit(void)
 {
-	if (atomic_load(&our.state) == ON && our.pid == getpid())
-		end(our.sessions_ended && !our.world ? "complete" : "noFinalize", 0);
+	if (atomic_load(&our.state) != ON || our.pid != getpid())
+		return;
+	if (our.sessions_ended && !our.world)
+		end("complete", PATIENCE_NS);
+	else
+		end("noFinalize", 0);
 }

@@ -506,10 +506,11 @@ static void finish_node(struct ergon_node_ledger *node, const struct ergon_roste
 	ergon_node_ledger_drop(node);
 }
 
-void ergon_keeper_stop(struct ergon_keeper *k, const struct ergon_keeper_config *config)
+unsigned ergon_keeper_stop(struct ergon_keeper *k, const struct ergon_keeper_config *config)
 {
 	struct ergon_roster *roster = config->roster;
 	struct ergon_node_ledger node = { .head = NULL };
+	unsigned others;
 
 	if (k) {
 		pthread_mutex_lock(&k->lock);
@@ -522,11 +523,12 @@ void ergon_keeper_stop(struct ergon_keeper *k, const struct ergon_keeper_config 
 		pthread_cond_destroy(&k->wake);
 		pthread_mutex_destroy(&k->lock);
 		free(k);
-	} else if (*roster->node_stem &&
-		   ergon_node_ledger_open(&node, config->output_dir, config->id, &roster->info,
-					  roster->node_stem, NULL) < 0) {
-		return;
+	} else if (*roster->node_stem) {
+		ergon_node_ledger_open(&node, config->output_dir, config->id, &roster->info,
+				       roster->node_stem, NULL);
 	}
+	others = ergon_keeper_others(config);
 	if (node.head)
-		finish_node(&node, roster, ergon_keeper_others(config) == 0);
+		finish_node(&node, roster, others == 0);
+	return others;
 }

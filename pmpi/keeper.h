@@ -37,8 +37,9 @@ struct ergon_keeper *ergon_keeper_start(const struct ergon_keeper_config *config
 /*
  * Stop thread and sampler. When no rank is left the node file is written.
  * Where keeper is NULL, what an earlier one left in the roster is used.
+ * Returns the number of ranks left.
  */
-void ergon_keeper_stop(struct ergon_keeper *keeper, const struct ergon_keeper_config *config);
+unsigned ergon_keeper_stop(struct ergon_keeper *keeper, const struct ergon_keeper_config *config);
 
 /* Ranks that still count; closes the slots of dead ones on the way. */
 unsigned ergon_keeper_others(const struct ergon_keeper_config *config);

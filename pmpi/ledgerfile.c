@@ -22,6 +22,28 @@
 
 #define COPY(member, text) snprintf(member, sizeof(member), "%s", text)
 
+void ergon_step_number(const char *output_dir, struct ergon_identity *id)
+{
+	char step[sizeof(id->step)], path[512];
+
+	if (id->rank < 0)
+		return;
+	memcpy(step, id->step, sizeof(step));
+	for (int run = 2; run < MAX_RUNS; run++) {
+		bool taken = false;
+		static const char *const suffixes[] = { "csv", "ledger" };
+
+		for (int i = 0; i < 2; i++) {
+			snprintf(path, sizeof(path), "%s/ergon.%s.%s/rank.%s.%d.%s", output_dir,
+				 id->job, id->step, id->ns, id->rank, suffixes[i]);
+			taken |= access(path, F_OK) == 0;
+		}
+		if (!taken)
+			return;
+		snprintf(id->step, sizeof(id->step), "%.24s-%d", step, run);
+	}
+}
+
 int ergon_step_dir(const char *output_dir, const struct ergon_identity *id, char *path,
 		   size_t size, struct ergon_error *err)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The ledgers as files: <OutputDir>/ergon.<job>.<step>/rank.<ns>.<rank>.ledger
- * and node.<host>.ledger while the job runs, .csv after a clean end. A name
- * that is taken (two programs in one step) gets "-2", "-3", ... : nothing
- * is ever overwritten. Files are allocated, not sparse: a full disk is an
+ * and node.<host>.ledger while the job runs, .csv after a clean end. Nothing
+ * is ever overwritten: a name that is taken gets "-2", "-3", ... Files are allocated, not sparse: a full disk is an
  * error when they are made and not a SIGBUS later.
  */
 #ifndef ERGON_LEDGERFILE_H
@@ -22,6 +21,13 @@ struct ergon_ledger {
 	char stem[112];           /* file name without .ledger */
 	char dir[512];            /* for messages */
 };
+
+/*
+ * One step may run several MPI programs one after the other: the second is
+ * step S-2, with a directory of its own. Every rank finds the number by
+ * what it has written there before.
+ */
+void ergon_step_number(const char *output_dir, struct ergon_identity *id);
 
 /* Opens (makes) the step's directory; -1 + err. The fd is O_CLOEXEC. */
 int ergon_step_dir(const char *output_dir, const struct ergon_identity *id, char *path,

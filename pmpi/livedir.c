@@ -352,14 +352,17 @@ void ergon_live_close(struct ergon_live *live, uint64_t patience_ns)
 		live->locked = true;
 	if (!live->locked)
 		return;
-	while ((others = ergon_keeper_others(&live->config)) > 0 &&
-	       ergon_clock_ns() - begin_ns < patience_ns)
+	while (ergon_keeper_others(&live->config) > 0 && ergon_clock_ns() - begin_ns < patience_ns)
 		pause_ns(PAUSE_NS);
-	ergon_keeper_stop(live->keeper, &live->config);
-	live->keeper = NULL;
-	if (others == 0 && lock_all_soon(live->fd) == 0)
-		remove_files(live->dirfd, live->dir);
-	ergon_lock_drop(live->fd, 0);
+	/* Who leaves while we hold the lock leaves the end to us: look again after dropping it. */
+	do {
+		others = ergon_keeper_stop(live->keeper, &live->config);
+		live->keeper = NULL;
+		if (others == 0 && lock_all_soon(live->fd) == 0)
+			remove_files(live->dirfd, live->dir);
+		ergon_lock_drop(live->fd, 0);
+	} while (others > 0 && ergon_keeper_others(&live->config) == 0 &&
+		 ergon_lock_try(live->fd, 0) == 0);
 	live->locked = false;
 }
 

@@ -40,6 +40,7 @@ EXTRA_DIST += \
 	tests/mpi/phases.c \
 	tests/mpi/programs.c \
 	tests/mpi/sessions.c \
+	tests/mpi/spawn.c \
 	tests/mpi/stacked.c \
 	tests/mpi/threads.c \
 	tests/mpi/untouched.c

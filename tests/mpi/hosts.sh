@@ -38,6 +38,7 @@ all() {
 	"$mpicc" -O1 -shared -fPIC -o "$bin/stacked.so" "$here/stacked.c" -ldl &&
 	"$mpicc" -O1 -Wno-stringop-overflow -o "$bin/programs" "$here/programs.c" &&
 	"$mpicc" -O1 -o "$bin/sessions" "$here/sessions.c" &&
+	"$mpicc" -O1 -o "$bin/spawn" "$here/spawn.c" &&
 	"$mpicc" -O1 -o "$bin/threads" "$here/threads.c" -lpthread ||
 		{ not_ok "compile"; return; }
 
@@ -51,6 +52,22 @@ all() {
 		{ expect MPI_Allreduce 10; expect MPI_Session_init 1; expect MPI_Session_finalize 1; expect MPI_Init 0; }
 	compare "threads" 1 "$lib" "" "$bin/threads" &&
 		{ expect MPI_Allreduce 4000; expect MPI_Comm_dup 4; expect MPI_Init_thread 1; }
+
+	name=spawn
+	rm -rf "$results"
+	mkdir "$results"
+	if launch 1 "" -- "$bin/spawn" && sort "$out" >"$out.plain" && [ -s "$out.plain" ]; then
+		launch 1 "$lib" ERGON_OUTPUT_DIR="$results" ERGON_MECHANISM=model -- "$bin/spawn"
+		check "spawn: exit status" [ $? = 0 ]
+		sort "$out" >"$out.with"
+		check "spawn: same output" cmp "$out.plain" "$out.with"
+		check "spawn: one job" [ "$(find "$results" -name 'ergon.*' | wc -l)" = 1 ]
+		check "spawn: a file for each process" [ "$(find "$results" -name 'rank.*.csv' | wc -l)" = 3 ]
+		check "spawn: two of rank 0" [ "$(find "$results" -name 'rank.*.0.csv' | wc -l)" = 2 ]
+		check "spawn: one account of the node" [ "$(find "$results" -name 'node.*' | wc -l)" = 1 ]
+	else
+		ok "spawn: does not work here without us either"
+	fi
 
 	name=singleton
 	rm -rf "$results"

@@ -64,6 +64,19 @@ check "ranks, the dead one too, + unattributed = node" books_close "$work"
 # About a second is missing: until a rank looked and the counters were open again.
 check "the node's joules" awk -F, '/^package/ { print; exit !($4 > 300 && $4 < 520) }' "$dir"/node.*.csv
 
+# Two programs in one step, one after the other.
+rm -rf "$work"/ergon.*
+for program in 1 2; do
+	rank 0 1 &
+	one=$!
+	rank 1 1 &
+	wait "$!" "$one"
+done
+check "two programs: two directories" [ "$(find "$work" -maxdepth 1 -name 'ergon.*' | wc -l)" = 2 ]
+for step in "$work"/ergon.*; do
+	check "$(basename "$step"): two ranks and the node" [ "$(find "$step" -name '*.csv' | wc -l)" = 3 ]
+done
+
 # A board that someone else publishes: MPI_Init is measured too. The sampler
 # of one job is that someone here.
 rm -rf "$work"/ergon.*
