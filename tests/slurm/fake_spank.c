@@ -258,13 +258,24 @@ static int open_fds(void)
 	return n;
 }
 
+/* Threads of ours, by name (a sanitizer may have one of its own). */
 static int threads(void)
 {
-	int n = -2;
+	const struct dirent *e;
+	int n = 0;
 	DIR *d = opendir("/proc/self/task");
 
-	while (readdir(d))
-		n++;
+	while ((e = readdir(d))) {
+		char path[300], name[32] = "";
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", e->d_name);
+		f = fopen(path, "r");
+		if (f && fgets(name, sizeof(name), f))
+			n += strncmp(name, "ergon-", 6) == 0;
+		if (f)
+			fclose(f);
+	}
 	closedir(d);
 	return n;
 }
@@ -316,12 +327,11 @@ static void option(const char *text)
 /* The whole life of a step; nothing of it may be left in the process. */
 static void whole_step(const char *text)
 {
-	int fds, n;
+	int fds;
 	sigset_t before, after;
 
 	load();
 	fds = open_fds();
-	n = threads();
 	memset(&before, 0, sizeof(before));
 	memset(&after, 0, sizeof(after));
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
@@ -337,7 +347,7 @@ static void whole_step(const char *text)
 	run_task(0, 0);
 	call(EXIT);
 	CHECK(open_fds() == fds);
-	CHECK(threads() == n);
+	CHECK(threads() == 0);
 	pthread_sigmask(SIG_SETMASK, NULL, &after);
 	CHECK(memcmp(&before, &after, sizeof(before)) == 0);
 	CHECK(host.errors == 0);
@@ -563,7 +573,7 @@ static void listed_twice(void)
 		call(c);
 	}
 	CHECK(host.registered == 1);
-	CHECK(threads() == 1);
+	CHECK(threads() == 0);
 }
 
 static void a_plugin_listed_twice_counts_once(void **state)
@@ -747,7 +757,7 @@ static void unspoolable(void)
 	run_task(0, 0);
 	call(EXIT);
 	CHECK(host.user_lines == 0);
-	CHECK(threads() == 1);
+	CHECK(threads() == 0);
 }
 
 static void a_useless_spool_directory_costs_no_job(void **state)
@@ -868,6 +878,8 @@ static void mpi_step(void)
 	call(INIT);
 	option("model,mpi,share=equal,out=some/dir");
 	call(INIT_POST_OPT);
+	pause_ms(20);
+	CHECK(threads() == 2);
 	drop();
 	call(USER_INIT);
 	CHECK(host.user_lines == 0);
@@ -1063,7 +1075,7 @@ static void srun(void)
 	CHECK(strncmp(host.user_line, "--energy: unknown key 'speed'", 29) == 0);
 	call(INIT_POST_OPT);
 	call(EXIT);
-	CHECK(threads() == 1);
+	CHECK(threads() == 0);
 }
 
 static void sbatch(void)
@@ -1118,9 +1130,8 @@ static void launching_a_step_costs_less_than_5_ms(void **state)
 	unsigned long long best = ~0ull, took;
 
 	(void)state;
-#ifdef __SANITIZE_ADDRESS__
-	skip();
-#endif
+	if (getenv("ERGON_SANITIZERS") && *getenv("ERGON_SANITIZERS"))
+		skip();
 	/* The best of several: other work on this machine is not ours. */
 	for (int i = 0; i < 10; i++) {
 		char path[128];
