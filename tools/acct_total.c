@@ -71,27 +71,35 @@ static double portion(const struct span *s, int64_t from, int64_t to)
 	return (double)(to - from) / (double)(s->to - s->from);
 }
 
+/* Whether a record stands for the CPUs it held and leaves the rest to others. */
+static bool is_share(const struct ergon_record *r)
+{
+	return rank(r) == 2 && (r->flags & ERGON_FLAG_SHARED) &&
+	       r->cpus != ERGON_NONE && r->node_cpus != ERGON_NONE;
+}
+
 /* Those that run between from and to, in order of precedence. */
 static void count(const struct span **active, size_t n, int64_t from, int64_t to,
 		  double *job, double *node)
 {
 	const struct ergon_record *first;
-	int64_t cpus, room;
+	int64_t room;
 
 	if (n == 0)
 		return;
 	first = active[0]->record;
 	job[active[0]->index] += portion(active[0], from, to);
 	node[active[0]->index] += portion(active[0], from, to);
-	if (rank(first) < 2 || first->cpus == ERGON_NONE || first->node_cpus == ERGON_NONE)
+	if (!is_share(first))
 		return;
 	room = first->node_cpus - first->cpus;
 	for (size_t i = 1; i < n && room > 0; i++) {
-		cpus = active[i]->record->cpus;
-		if (cpus == ERGON_NONE || cpus > room)
+		const struct ergon_record *r = active[i]->record;
+
+		if (!is_share(r) || r->cpus > room)
 			continue;
 		job[active[i]->index] += portion(active[i], from, to);
-		room -= cpus;
+		room -= r->cpus;
 	}
 }
 

@@ -4,11 +4,10 @@
  *
  * A step is the sum over its nodes. A job is, per node, a union over time
  * of its steps: at every instant the extern step counts when there is one,
- * else the batch or interactive step, else the steps that run then, as many
- * as together fit on the node's CPUs (steps on CPUs of their own share the
- * node; a step on CPUs that are taken is covered by the one that has them).
- * Where a record ends inside an instant's neighbours its power curve tells
- * the energy of the part that counts.
+ * else the batch or interactive step, else one of the steps that run then.
+ * Only shares of a node (flag shared) are added to each other, as many as
+ * fit on its CPUs: steps run on CPUs of their own. The power curve of a
+ * record tells the energy of the part that counts.
  */
 #ifndef ERGON_ACCT_TOTAL_H
 #define ERGON_ACCT_TOTAL_H

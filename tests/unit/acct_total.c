@@ -134,11 +134,17 @@ static void steps_on_cpus_of_their_own_share_the_node(void **state)
 	for (size_t i = 0; i < N(r); i++) {
 		r[i].cpus = 2;
 		r[i].node_uj = 1200 * J;
+		r[i].flags = ERGON_FLAG_SHARED;
 	}
 	/* The third does not fit: it must sit on CPUs of the others. */
 	row = total(r, N(r));
 	assert_int_equal(row.job_uj, 700 * J);
 	assert_int_equal(row.node_uj, 1200 * J);
+	/* A job that holds the whole node is charged all of it in each step. */
+	r[0].flags = r[1].flags = r[2].flags = 0;
+	assert_int_equal(total(r, N(r)).job_uj, 300 * J);
+	r[1].flags = ERGON_FLAG_SHARED;
+	assert_int_equal(total(r, N(r)).job_uj, 300 * J);
 }
 
 static void a_step_without_energy_hides_nothing(void **state)
