@@ -15,6 +15,10 @@ TESTS += \
 	tests/tools/acct.sh \
 	tests/tools/ingest.sh
 
+EXTRA_DIST += \
+	tests/bench/bench_ingest.sh
+bench: tests/tools/journal_make$(EXEEXT) ergon$(EXEEXT)
+
 if HAVE_CMOCKA
 store_tests = \
 	tests/unit/acct_format \

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ingest_parse.h"
 #include "journal.h"
-#include "record_read.h"
 
 #define TAIL_BYTES 4096
 
@@ -105,28 +105,16 @@ static void put_in_quarantine(struct batch *b, int64_t offset, const char *why,
 	fputc('\n', out);
 }
 
-/* One line without its LF. 0, -1 + err when the store fails. */
-static int take_line(struct batch *b, const char *line, size_t len, int64_t offset,
+static int take_line(struct batch *b, const struct ergon_parsed *line, int64_t offset,
 		     struct ergon_error *err)
 {
-	struct ergon_record record;
-	struct ergon_error why_not;
-	const char *why;
-	ssize_t json;
 	int stored;
 
-	if (len == 0)
-		return 0;
-	json = ergon_journal_check(line, len, &why);
-	if (json < 0) {
-		put_in_quarantine(b, offset, why, line, len);
+	if (line->why.text[0]) {
+		put_in_quarantine(b, offset, line->why.text, line->line, line->len);
 		return 0;
 	}
-	if (ergon_record_read(&record, line, (size_t)json, &why_not) < 0) {
-		put_in_quarantine(b, offset, why_not.text, line, len);
-		return 0;
-	}
-	stored = ergon_store_put(b->in->store, &record, err);
+	stored = ergon_store_put(b->in->store, &line->record, err);
 	if (stored < 0)
 		return -1;
 	b->stored += stored;
@@ -137,25 +125,21 @@ static int take_line(struct batch *b, const char *line, size_t len, int64_t offs
 /* The lines of the buffer; returns how many bytes they are, -1 + err. */
 static ssize_t take_lines(struct batch *b, size_t got, int64_t offset, struct ergon_error *err)
 {
-	const char *buf = b->in->buffer;
-	size_t at = 0;
+	const char *buf = b->in->buffer, *last = memrchr(buf, '\n', got);
+	struct ergon_parser *parser = ergon_parser_start(buf, got, err);
+	const struct ergon_parsed *line;
+	int result = parser ? 0 : -1;
 
-	while (at < got) {
-		const char *lf = memchr(buf + at, '\n', got - at);
-		size_t len;
-
-		if (!lf)
-			break;
-		len = (size_t)(lf - buf) - at;
-		if (take_line(b, buf + at, len, offset + (int64_t)at, err) < 0)
-			return -1;
-		at += len + 1;
-	}
-	if (at == 0 && got == ERGON_INGEST_BATCH) {
+	while (result == 0 && (line = ergon_parser_next(parser)))
+		result = take_line(b, line, offset + (line->line - buf), err);
+	ergon_parser_stop(parser);
+	if (result < 0)
+		return -1;
+	if (!last && got == ERGON_INGEST_BATCH) {
 		put_in_quarantine(b, offset, "no end of line for 8 MiB", buf, got);
-		at = got;
+		return (ssize_t)got;
 	}
-	return (ssize_t)at;
+	return last ? last + 1 - buf : 0;
 }
 
 static int write_all(int fd, const char *buf, size_t len, int64_t offset)

@@ -22,14 +22,6 @@ void ergon_json_start(struct ergon_json *j, const char *text, size_t len)
 	j->why = NULL;
 }
 
-char ergon_json_peek(struct ergon_json *j)
-{
-	while (j->at < j->end &&
-	       (*j->at == ' ' || *j->at == '\t' || *j->at == '\n' || *j->at == '\r'))
-		j->at++;
-	return j->at < j->end ? *j->at : '\0';
-}
-
 int ergon_json_finish(struct ergon_json *j)
 {
 	ergon_json_peek(j);
@@ -366,6 +358,20 @@ int ergon_json_next(struct ergon_json *j, char close, bool *first)
 		return fail(j, "not valid JSON");
 	*first = false;
 	return 1;
+}
+
+bool ergon_json_take_member(struct ergon_json *j, const char *name)
+{
+	const char *at;
+
+	if (ergon_json_peek(j) != '"')
+		return false;
+	for (at = j->at + 1; *name && at < j->end && *at == *name; at++)
+		name++;
+	if (*name || j->end - at < 2 || at[0] != '"' || at[1] != ':')
+		return false;
+	j->at = at + 2;
+	return true;
 }
 
 int ergon_json_member(struct ergon_json *j, char *buf, size_t size)

@@ -23,7 +23,13 @@ void ergon_json_start(struct ergon_json *j, const char *text, size_t len);
 int ergon_json_finish(struct ergon_json *j);
 
 /* Skip blanks; the next byte without taking it, '\0' at the end. */
-char ergon_json_peek(struct ergon_json *j);
+static inline char ergon_json_peek(struct ergon_json *j)
+{
+	while (j->at < j->end &&
+	       (*j->at == ' ' || *j->at == '\t' || *j->at == '\n' || *j->at == '\r'))
+		j->at++;
+	return j->at < j->end ? *j->at : '\0';
+}
 
 /* Skip blanks and take c, or fail. */
 int ergon_json_expect(struct ergon_json *j, char c);
@@ -51,6 +57,9 @@ int ergon_json_skip(struct ergon_json *j);
  * element (commas are taken), 0 when close was taken. *first starts true.
  */
 int ergon_json_next(struct ergon_json *j, char close, bool *first);
+
+/* Take `"name":` when exactly that comes next: the common case of ergon_json_member. */
+bool ergon_json_take_member(struct ergon_json *j, const char *name);
 
 /* The name of a member and its colon; returns the length of the name. */
 int ergon_json_member(struct ergon_json *j, char *buf, size_t size);

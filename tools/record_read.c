@@ -207,18 +207,46 @@ static int read_version(struct reader *rd)
 	return 0;
 }
 
-/* The row of a name; the writer keeps the order of the table, so look at next first. */
-static size_t find_field(const char *name, size_t next)
+static size_t find_field(const char *name)
 {
-	for (size_t i = 0; i < ergon_record_field_count; i++) {
-		size_t at = (next + i) % ergon_record_field_count;
+	size_t at = 0;
 
-		if (strcmp(ergon_record_fields[at].name, name) == 0)
-			return at;
-	}
-	return ergon_record_field_count;
+	while (at < ergon_record_field_count && strcmp(ergon_record_fields[at].name, name) != 0)
+		at++;
+	return at;
 }
 
+/* A member of another name than the one that was due; *at is the count of rows when unknown. */
+static int read_name(struct reader *rd, char name[NAME_MAX_LEN], size_t *at)
+{
+	if (ergon_json_member(&rd->json, name, NAME_MAX_LEN) < 0) {
+		strcpy(name, "name of a member");
+		return -1;
+	}
+	*at = find_field(name);
+	if (*at == ergon_record_field_count && strcmp(name, "v") != 0)
+		strcpy(name, "unknown member");
+	return 0;
+}
+
+static int read_other(struct reader *rd, const char *name)
+{
+	if (strcmp(name, "v") != 0)
+		return ergon_json_skip(&rd->json);
+	return rd->versioned ? fail(rd, "is there twice") : read_version(rd);
+}
+
+static int read_field(struct reader *rd, size_t at)
+{
+	uint64_t bit = UINT64_C(1) << at;
+
+	if (rd->seen & bit)
+		return fail(rd, "is there twice");
+	rd->seen |= bit;
+	return read_value(rd, &ergon_record_fields[at]);
+}
+
+/* The writer keeps the order of the table: look for the next row first. name is for the error. */
 static int read_members(struct reader *rd, char name[NAME_MAX_LEN])
 {
 	bool first = true;
@@ -226,31 +254,22 @@ static int read_members(struct reader *rd, char name[NAME_MAX_LEN])
 	int more;
 
 	while ((more = ergon_json_next(&rd->json, '}', &first)) > 0) {
-		size_t at;
+		size_t at = next;
 
-		if (ergon_json_member(&rd->json, name, NAME_MAX_LEN) < 0) {
-			strcpy(name, "name of a member");
+		if (at == ergon_record_field_count ||
+		    !ergon_json_take_member(&rd->json, ergon_record_fields[at].name)) {
+			if (read_name(rd, name, &at) < 0)
+				return -1;
+			if (at == ergon_record_field_count) {
+				if (read_other(rd, name) < 0)
+					return -1;
+				continue;
+			}
+		}
+		if (read_field(rd, at) < 0) {
+			strcpy(name, ergon_record_fields[at].name);
 			return -1;
 		}
-		if (name[0] == 'v' && name[1] == '\0') {
-			if (rd->versioned)
-				return fail(rd, "is there twice");
-			if (read_version(rd) < 0)
-				return -1;
-			continue;
-		}
-		at = find_field(name, next);
-		if (at == ergon_record_field_count) {
-			strcpy(name, "unknown member");
-			if (ergon_json_skip(&rd->json) < 0)
-				return -1;
-			continue;
-		}
-		if (rd->seen & UINT64_C(1) << at)
-			return fail(rd, "is there twice");
-		rd->seen |= UINT64_C(1) << at;
-		if (read_value(rd, &ergon_record_fields[at]) < 0)
-			return -1;
 		next = at + 1;
 	}
 	strcpy(name, "object");

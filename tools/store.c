@@ -237,22 +237,19 @@ static void curve_unpack(struct ergon_curve *c, const unsigned char *bytes, size
 
 /* Records to rows and back */
 
+/* Unbound parameters are NULL: statements are cleared before they are bound. */
 static void bind_integer(sqlite3_stmt *st, int at, int64_t value, bool key)
 {
 	if (value != ERGON_NONE)
 		sqlite3_bind_int64(st, at, value);
 	else if (key)
 		sqlite3_bind_int64(st, at, NO_NUMBER);
-	else
-		sqlite3_bind_null(st, at);
 }
 
 static void bind_text(sqlite3_stmt *st, int at, const char *text, bool key)
 {
 	if (*text || key)
 		sqlite3_bind_text(st, at, text, -1, SQLITE_STATIC);
-	else
-		sqlite3_bind_null(st, at);
 }
 
 struct scratch {
@@ -265,6 +262,7 @@ static void bind_record(sqlite3_stmt *st, const struct ergon_record *r, struct s
 {
 	int at = 1;
 
+	sqlite3_clear_bindings(st);
 	for (size_t i = 0; i < ergon_record_field_count; i++) {
 		const struct ergon_record_field *f = &ergon_record_fields[i];
 		const void *member = (const char *)r + f->offset;
@@ -279,9 +277,8 @@ static void bind_record(sqlite3_stmt *st, const struct ergon_record *r, struct s
 			break;
 		case ERGON_FIELD_RATE:
 			if (r->freq_hz >= 0)
-				sqlite3_bind_double(st, at++, r->freq_hz);
-			else
-				sqlite3_bind_null(st, at++);
+				sqlite3_bind_double(st, at, r->freq_hz);
+			at++;
 			break;
 		case ERGON_FIELD_STATE:
 			bind_text(st, at++, ergon_state_word(r->state), false);
@@ -647,6 +644,7 @@ static int want_pick(struct ergon_store *s, enum statement which, const struct e
 {
 	sqlite3_stmt *st = s->statements[which];
 
+	sqlite3_clear_bindings(st);
 	sqlite3_bind_int64(st, 1, q->since_ns);
 	sqlite3_bind_int64(st, 2, q->until_ns);
 	if (which != WANT_ALL) {
@@ -664,6 +662,7 @@ static int want(struct ergon_store *s, const struct ergon_store_query *q, struct
 	    run(s, FORGET_USERS, "cannot read", err) < 0)
 		return -1;
 	for (size_t i = 0; i < q->nusers; i++) {
+		sqlite3_clear_bindings(user);
 		bind_integer(user, 1, q->users[i].uid, false);
 		bind_text(user, 2, q->users[i].name ? q->users[i].name : "", false);
 		if (run(s, WANT_USER, "cannot read", err) < 0)

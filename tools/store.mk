@@ -15,6 +15,8 @@ libergonstore_la_SOURCES = \
 	tools/acct_total.h \
 	tools/ingest_file.c \
 	tools/ingest_file.h \
+	tools/ingest_parse.c \
+	tools/ingest_parse.h \
 	tools/json_scan.c \
 	tools/json_scan.h \
 	tools/record_field.c \

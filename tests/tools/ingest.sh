@@ -19,7 +19,8 @@ fail() {
 # site NAME: an empty spool and a configuration of its own; sets $site
 site() {
 	site=$dir/$1
-	mkdir -p -m 0700 "$site/spool"
+	mkdir "$site"
+	mkdir -m 0700 "$site/spool"
 	printf 'SpoolDir = %s/spool\nStore = sqlite:%s/db/ergon.db\n' "$site" "$site" >"$site/conf"
 }
 

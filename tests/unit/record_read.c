@@ -199,6 +199,36 @@ static void what_is_written_is_read_back(void **state)
 	assert_true(out.domain_uj[ERGON_DOMAIN_GPU] == ERGON_NONE);
 }
 
+/* Damaged at random, a text is read or refused, never overrun (the sanitizers watch). */
+static void damage_is_survived(void **state)
+{
+	static const char spice[] = "\"\\{}[]:,.-+eE0123456789nulltruefalse\xff\x80\0 ";
+	struct ergon_record in, out;
+	struct ergon_error err;
+	char text[8192];
+	int len, refused = 0;
+
+	(void)state;
+	srand(20261201);
+	fill(&in);
+	len = ergon_record_format(&in, text, sizeof(text));
+	for (int round = 0; round < 20000; round++) {
+		size_t cut = round % 3 ? 0 : (size_t)(rand() % 100), size = (size_t)len - cut;
+		char *copy = malloc(size);
+
+		memcpy(copy, text, size);
+		for (int hits = rand() % 4 + 1; hits > 0; hits--)
+			copy[(size_t)rand() % size] = spice[(size_t)rand() % sizeof(spice)];
+		err.text[0] = '\0';
+		if (ergon_record_read(&out, copy, size, &err) < 0) {
+			refused++;
+			assert_true(err.text[0] != '\0');
+		}
+		free(copy);
+	}
+	assert_true(refused > 10000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +236,7 @@ int main(void)
 		cmocka_unit_test(every_shortened_text_is_refused),
 		cmocka_unit_test(nesting_has_an_end),
 		cmocka_unit_test(what_is_written_is_read_back),
+		cmocka_unit_test(damage_is_survived),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
