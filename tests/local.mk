@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# What `make bench` (sampling.mk) wants built.
+bench_needs =
+
 # Unit tests: tests/unit/<noun>.c, one program each.
 UNIT_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/pmpi -I$(srcdir)/spank -I$(srcdir)/tools
 UNIT_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

@@ -71,4 +71,4 @@ EXTRA_DIST += \
 	tests/golden/merge/two/rank.w.0.csv \
 	tests/golden/merge/two/rank.w.1.csv
 
-bench: tests/bench/mkranks$(EXEEXT) tests/bench/peak$(EXEEXT) ergon$(EXEEXT)
+bench_needs += tests/bench/mkranks$(EXEEXT) tests/bench/peak$(EXEEXT) ergon$(EXEEXT)

@@ -8,7 +8,7 @@ failed=0 n=0
 
 # What is ours and is code: by name, or by its first line.
 sources() {
-	find . \( -name .git -o -name build-aux -o -name autom4te.cache -o -name 'build*' -o -name sysroots -o -name golden \
+	find . \( -name .git -o -name build-aux -o -name autom4te.cache -o -name 'build*' -o -name _build -o -name _inst -o -name sysroots -o -name golden \
 		-o -name 'ergon-*' \) -prune -o -type f -print | sort | while read -r f; do
 		case $f in
 		*.c | *.h | *.sh | *.mk | *.awk | *.in | *.map | ./Makefile.am | ./configure.ac | ./m4/ergon*.m4)

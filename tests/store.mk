@@ -17,7 +17,7 @@ TESTS += \
 
 EXTRA_DIST += \
 	tests/bench/bench_ingest.sh
-bench: tests/tools/journal_make$(EXEEXT) ergon$(EXEEXT)
+bench_needs += tests/tools/journal_make$(EXEEXT) ergon$(EXEEXT)
 
 if HAVE_CMOCKA
 store_tests = \
