@@ -2,7 +2,7 @@
 /*
  * A record: the energy account of one step on one node, as one JSON object
  * on one line. This half writes (no library, no allocation: it runs in
- * slurmstepd); tools/record_read.c reads with a JSON library.
+ * slurmstepd); tools/record_read.c reads.
  *
  * Integers (but for the sampling rate): ids, *_uj microjoules, *_ns nanoseconds. Names that come
  * from the user's environment are unverified until joined with slurmdbd.

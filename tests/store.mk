@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests of the store, ergon ingest and ergon acct.
+EXTRA_DIST += \
+	tests/bench/bench_ingest.sh
 dist_check_SCRIPTS += \
 	tests/tools/acct.sh \
 	tests/tools/ingest.sh
@@ -15,8 +17,6 @@ TESTS += \
 	tests/tools/acct.sh \
 	tests/tools/ingest.sh
 
-EXTRA_DIST += \
-	tests/bench/bench_ingest.sh
 bench_needs += tests/tools/journal_make$(EXEEXT) ergon$(EXEEXT)
 
 if HAVE_CMOCKA

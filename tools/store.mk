@@ -37,3 +37,5 @@ ergon_SOURCES += \
 	tools/ingest.c
 ergon_LDADD += libergonstore.la
 endif
+
+dist_doc_DATA += doc/accounting.md
