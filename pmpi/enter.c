@@ -166,6 +166,7 @@ void ergon_plain_enter(unsigned call)
 	ergon_tally_pass(t, ERGON_ROW_APP, ergon_stamp(&t->stamp));
 	ergon_tally_current(t, ergon_tally_row(t, call));
 	t->dense = false;
+	t->cpu_tie_ns = 0;
 }
 
 static void other_thread(unsigned call)
@@ -223,11 +224,15 @@ void ergon_poll_leave(unsigned call, int rc, bool hit)
 			return;
 	}
 	now_ns = ergon_stamp(&t->stamp);
-	if (t->dense && now_ns - t->last_ns >= polls * ERGON_POLL_GAP_NS)
+	if (t->dense && now_ns - t->last_ns >= polls * ERGON_POLL_GAP_NS &&
+	    !ergon_tally_was_off_cpu(t, now_ns)) {
 		ergon_tally_pass(t, ERGON_ROW_APP, now_ns);
-	else
+		t->dense = false;
+	} else {
 		ergon_tally_pass(t, row, now_ns);
-	t->dense = !hit && now_ns - t->poll_ns < polls * ERGON_POLL_GAP_NS;
+		ergon_tally_stretch(t, !hit && (t->dense || now_ns - t->poll_ns < ERGON_POLL_GAP_NS),
+				    now_ns);
+	}
 	t->polls = 0;
 	t->poll_ns = now_ns;
 }

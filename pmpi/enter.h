@@ -12,7 +12,8 @@
  * polling: only every ERGON_POLLS_PER_STAMP-th is stamped, and what lies
  * between them is polling too. A stretch ends with a hit, another call or a
  * longer gap; that gap, with the polls that were not stamped yet, is
- * application time. Polls that are not in a stretch are timed like any call.
+ * application time, unless the thread was off the CPU most of it (preempted
+ * while it spun; told only in stretches of more than 0.1 ms). Polls that are not in a stretch are timed like any call.
  */
 #ifndef ERGON_ENTER_H
 #define ERGON_ENTER_H

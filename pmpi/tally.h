@@ -18,6 +18,9 @@
 #include "stamp.h"
 
 #define ERGON_ROW_APP 0
+#define ERGON_LONG_STRETCH_NS 100000
+#define ERGON_TIE_NS 1000000
+#define ERGON_OFF_CPU_NS 50000
 
 struct ergon_tally {
 	struct ergon_rank_head *head; /* of the ledger */
@@ -29,7 +32,10 @@ struct ergon_tally {
 	uint64_t last_ns;         /* up to here time has been booked */
 	uint64_t poll_ns;         /* end of the last poll that was stamped */
 	uint32_t polls;           /* since then */
-	bool dense;               /* the polls before were close together */
+	bool dense;               /* in a stretch of polls close together */
+	uint64_t cpu_tie_ns;      /* in a long stretch: a time, 0: none, ... */
+	uint64_t cpu_tie_cpu_ns;  /* ... and the thread's CPU time then; */
+	uint64_t cpu_due_ns;      /* when to look again */
 	uint16_t row_of[ERGON_NCALLS]; /* 0: none yet */
 
 	/* Calls of other threads, to be added to their rows. */
@@ -61,6 +67,14 @@ void ergon_tally_end(struct ergon_tally *t);
 void ergon_tally_roll(struct ergon_tally *t, uint32_t row, uint64_t now_ns);
 uint32_t ergon_tally_new_row(struct ergon_tally *t, unsigned call);
 
+/*
+ * Did the gap since last_ns, in a stretch of polls, pass without the CPU?
+ * Then the thread was preempted in the stretch and did not compute. A
+ * system call, for gaps that are longer than many of them.
+ */
+bool ergon_tally_was_off_cpu(struct ergon_tally *t, uint64_t now_ns);
+void ergon_tally_tie_cpu(struct ergon_tally *t, uint64_t now_ns);
+
 static inline uint32_t ergon_tally_row(struct ergon_tally *t, unsigned call)
 {
 	uint32_t row = t->row_of[call];
@@ -87,6 +101,21 @@ static inline void ergon_tally_pass(struct ergon_tally *t, uint32_t row, uint64_
 			     atomic_load_explicit(t->entries, memory_order_relaxed) != t->seen, 0))
 		ergon_tally_roll(t, row, now_ns);
 	ergon_tally_book(t, row, now_ns);
+}
+
+/* A poll ended at now_ns: it is part of a stretch, or not. */
+static inline void ergon_tally_stretch(struct ergon_tally *t, bool dense, uint64_t now_ns)
+{
+	if (!t->dense) {
+		/* Since the tie the thread may have slept: it is void. */
+		if (now_ns - t->poll_ns >= ERGON_OFF_CPU_NS)
+			t->cpu_tie_ns = 0;
+		if (!t->cpu_tie_ns)
+			t->cpu_due_ns = now_ns + ERGON_LONG_STRETCH_NS;
+	} else if (now_ns >= t->cpu_due_ns) {
+		ergon_tally_tie_cpu(t, now_ns);
+	}
+	t->dense = dense;
 }
 
 /* From any other thread. */

@@ -25,7 +25,8 @@ mpi_scripts = \
 	tests/mpi/hosts.sh \
 	tests/mpi/endings.sh \
 	tests/mpi/keeper.sh \
-	tests/mpi/phases.sh
+	tests/mpi/phases.sh \
+	tests/mpi/polling.sh
 dist_check_SCRIPTS += $(mpi_scripts)
 TESTS += $(mpi_scripts)
 EXTRA_DIST += \
@@ -38,6 +39,7 @@ EXTRA_DIST += \
 	tests/mpi/mock.awk \
 	tests/mpi/mockrank.c \
 	tests/mpi/phases.c \
+	tests/mpi/polling.c \
 	tests/mpi/programs.c \
 	tests/mpi/sessions.c \
 	tests/mpi/spawn.c \
