@@ -4,7 +4,7 @@
  * holds `roster` (below) and, where no one else publishes samples, `board`
  * (board.h): /dev/shm/ergon.<uid>.<key>/, made by the first rank (0700, owner
  * checked). Under the Slurm plugin the board is root's, RunDir/<job>.<step>.
- * <nodeid>/board, and <key> is the name of that directory.
+ * <nodeid>/board, and <key> is the path of that directory with _ for /.
  *
  * The roster is the ranks' own: slots of the ranks and the share ring.
  * Exactly one process, the keeper (it holds a lock on the file), turns

@@ -23,6 +23,7 @@
 #include "sampling.h"
 
 #define SHM "/dev/shm"
+#define BOARD_NAME_MAX 160
 #define ATTEMPTS 50
 #define PAUSE_NS 500000u
 #define LEAVE_NS 100000000u
@@ -34,7 +35,7 @@
 struct ergon_live {
 	int dirfd;
 	int fd;                   /* the roster: the locks are on it */
-	char dir[160];
+	char dir[256];
 	char output_dir[512];
 	struct ergon_roster *roster;
 	unsigned slot;
@@ -51,21 +52,34 @@ static void pause_ns(long ns)
 	nanosleep(&ts, NULL);
 }
 
-/* The name all ranks of a step on a node agree on. */
+/*
+ * The name all ranks of a step on a node agree on. A board's whole path:
+ * several Slurms on one machine have jobs of the same number.
+ */
 static void set_dir(struct ergon_live *live)
 {
 	const char *board = ergon_env_get(ERGON_ENV_BOARD);
 	const char *end = strrchr(board, '/');
-	const char *name = end;
+	size_t prefix, len = end ? (size_t)(end - board) : 0;
 
-	while (name && name > board && name[-1] != '/')
-		name--;
-	if (name && end > name)
-		snprintf(live->dir, sizeof(live->dir), SHM "/ergon.%u.%.*s", geteuid(),
-			 (int)(end - name), name);
-	else
+	if (len == 0) {
 		snprintf(live->dir, sizeof(live->dir), SHM "/ergon.%u.%s.%s.%s", geteuid(),
 			 live->id.job, live->id.step, live->id.node_key);
+		return;
+	}
+	if (*board == '/') {
+		board++;
+		len--;
+	}
+	if (len > BOARD_NAME_MAX) {
+		board += len - BOARD_NAME_MAX;
+		len = BOARD_NAME_MAX;
+	}
+	prefix = (size_t)snprintf(live->dir, sizeof(live->dir), SHM "/ergon.%u.", geteuid());
+	snprintf(live->dir + prefix, sizeof(live->dir) - prefix, "%.*s", (int)len, board);
+	for (char *c = live->dir + prefix; *c; c++)
+		if (*c == '/')
+			*c = '_';
 }
 
 static void close_files(struct ergon_live *live)

@@ -29,6 +29,12 @@ mpi_scripts = \
 	tests/mpi/polling.sh
 dist_check_SCRIPTS += $(mpi_scripts)
 TESTS += $(mpi_scripts)
+
+# The same under srun; with the locking of tests/slurm/common.
+if HAVE_SLURM
+TESTS += tests/slurm/phases.sh
+endif
+dist_check_SCRIPTS += tests/slurm/phases.sh
 EXTRA_DIST += \
 	tests/bench/bench_mpi.sh \
 	tests/bench/mpi_calls.c \

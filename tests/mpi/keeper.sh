@@ -110,5 +110,6 @@ for r in 0 1; do
 	check "rank $r with a board: no late start" sh -c "! grep -q late '$slurm/rank.0.$r.csv'"
 done
 check "with a board: ranks + unattributed = node" books_close "$work/slurm"
-check "with a board: nothing left in shared memory" [ ! -e "/dev/shm/ergon.$(id -u).77.0.3" ]
+check "with a board: nothing left in shared memory" \
+	[ -z "$(find /dev/shm -maxdepth 1 -name "ergon.*$(basename "$work")*")" ]
 finish
