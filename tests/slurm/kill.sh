@@ -21,12 +21,13 @@ start() {
 	wait_for 30 test -s "$D/pid.$name" || fail "$name did not start"
 }
 job_of() { squeue -h -n "$1" -o %A; }
-# ended NAME: waits for srun; its exit code and output without ids.
+# ended NAME: waits for srun; its exit code and output without ids, and without
+# the word of slurmstepd that sometimes comes before srun has gone, sometimes not.
 ended() {
 	wait "${pid[$1]}"
 	echo "exit $?" >>"$D/$1.out"
 	rm -f "$D/pid.$1"
-	sed -E -i 's/(step|job|STEP|JOB) [0-9.]+|StepId=[0-9.]+/\1 N/g; s/AT [0-9T:-]+/AT T/; s/n[1-4]\b/n/g' "$D/$1.out"
+	sed -E -i '/slurmstepd-n[1-4]: error: \*\*\* (STEP|JOB) /d; s/(step|job|STEP|JOB) [0-9.]+|StepId=[0-9.]+/\1 N/g; s/AT [0-9T:-]+/AT T/; s/n[1-4]\b/n/g' "$D/$1.out"
 	sort -o "$D/$1.out" "$D/$1.out"
 }
 parent_of() { awk '/^PPid:/ { print $2 }' "/proc/$1/status"; }

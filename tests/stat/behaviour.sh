@@ -113,10 +113,11 @@ check "it ends when the command does (exit $rc)" [ $rc -eq 9 ]
 check "each signal once" [ "$(wc -l < "$tmp/got")" -eq 7 ]
 
 # The terminal's interrupt reaches the whole process group: it must not be sent again.
+# exec: a shell between would die of it.
 if script -qec true /dev/null > /dev/null 2>&1; then
 	rm -f "$tmp/got"
 	(wait_for "$tmp/got" ready; printf '\003'; sleep 1) |
-		timeout 60 script -qec "'$ergon' stat -- sh -c 'trap \"echo INT >> $tmp/got\" INT; echo ready > $tmp/got
+		timeout 60 script -qec "exec '$ergon' stat -- sh -c 'trap \"echo INT >> $tmp/got\" INT; echo ready > $tmp/got
 			i=0; while [ \$i -lt 30 ]; do sleep 0.1; i=\$((i + 1)); done; exit 8'" /dev/null > "$tmp/out" 2>&1
 	rc=$?
 	check "interrupt from the terminal: status (exit $rc)" [ $rc -eq 8 ]
