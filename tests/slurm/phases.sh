@@ -60,6 +60,18 @@ check "waiting ranks hold half of their nodes" waited "$D/out"/ergon.*
 check "ranks + unattributed = nodes" close_books "$D/out"/ergon.*
 check "nothing left in shared memory" test -z "$(live_dirs)"
 
+# An ordinary user, on a whole node: the board is root's, all else is theirs.
+rm -rf "$D/out"
+mkdir -m 777 "$D/out"
+(cd / && timeout 120 setpriv --reuid=65534 --regid=65534 --clear-groups \
+	srun -N1 -n2 --exclusive $launch --energy=perf,mpi,out="$D/out" "$D/phases") >"$D/stdout" 2>&1
+same "an ordinary user: exit status" 0 $?
+same "an ordinary user: no output" "" "$(cat "$D/stdout")"
+check "an ordinary user: files are theirs" \
+	test "$(find "$D/out" -name '*.csv' -user 65534 | wc -l)" = 3
+check "an ordinary user: ranks + unattributed = nodes" close_books "$D/out"/ergon.*
+check "an ordinary user: nothing left in shared memory" test -z "$(live_dirs)"
+
 # kill -9 of a rank: the step ends as without us, what was measured is there.
 timeout 120 srun -N4 -n8 $launch --energy=off "$D/endings" kill >/dev/null 2>&1
 plain=$?
