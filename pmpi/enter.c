@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@ static struct {
 	unsigned sessions;        /* open ones */
 	bool world;               /* between MPI_Init and MPI_Finalize */
 	bool sessions_ended;      /* a program with sessions only has closed them all */
+	char output_dir[512];     /* absolute: the program may change its directory */
 	struct ergon_identity id;
 	struct ergon_live *live;
 	struct ergon_tally tally;
@@ -60,6 +62,16 @@ static void complain(const char *text)
 		fprintf(stderr, "ergon: %s\n", text);
 }
 
+static void set_output_dir(void)
+{
+	const char *given = ergon_env_get(ERGON_ENV_OUTPUT_DIR);
+	char *path = realpath(given, NULL);
+
+	/* One that does not exist is complained about when it is used. */
+	snprintf(our.output_dir, sizeof(our.output_dir), "%s", path ? path : given);
+	free(path);
+}
+
 static void begin(void)
 {
 	const char *debug = ergon_env_get(ERGON_ENV_DEBUG);
@@ -71,11 +83,11 @@ static void begin(void)
 	}
 	ergon_tally_start(&our.tally);
 	ergon_identity_environment(&our.id);
-	ergon_step_number(ergon_env_get(ERGON_ENV_OUTPUT_DIR), &our.id);
+	set_output_dir();
+	ergon_step_number(our.output_dir, &our.id);
 	/* Samples are being taken already: MPI_Init is measured too. */
 	if (*ergon_env_get(ERGON_ENV_BOARD))
-		our.live = ergon_live_join(&our.id, ergon_env_get(ERGON_ENV_OUTPUT_DIR),
-					   our.tally.start_ns, NULL);
+		our.live = ergon_live_join(&our.id, our.output_dir, our.tally.start_ns, NULL);
 }
 
 /* Out again, before anything was measured. */
@@ -91,8 +103,7 @@ static void unjoin(void)
 
 static void join_late(struct ergon_error *err)
 {
-	our.live = ergon_live_join(&our.id, ergon_env_get(ERGON_ENV_OUTPUT_DIR),
-				   ergon_clock_ns(), err);
+	our.live = ergon_live_join(&our.id, our.output_dir, ergon_clock_ns(), err);
 }
 
 static void arm(unsigned call)
@@ -101,9 +112,10 @@ static void arm(unsigned call)
 	struct ergon_error err = { "" };
 	struct ergon_ledger ledger;
 	const char *share = ergon_env_get(ERGON_ENV_SHARE);
+	uint64_t begin_ns = ergon_clock_ns();
 
 	ergon_identity_mpi(&our.id, our.world);
-	if (ergon_ledger_create(&ledger, ergon_env_get(ERGON_ENV_OUTPUT_DIR), &our.id, &err) < 0) {
+	if (ergon_ledger_create(&ledger, our.output_dir, &our.id, &err) < 0) {
 		complain(err.text);
 		unjoin();
 		atomic_store(&our.state, DONE);
@@ -124,6 +136,7 @@ static void arm(unsigned call)
 	if (!registered)
 		registered = pthread_atfork(NULL, NULL, in_child) == 0;
 	ergon_tally_open(&our.tally, &ledger, our.live, call);
+	our.tally.slow_ns += ergon_clock_ns() - begin_ns;
 	self.tally = &our.tally;
 	atomic_store_explicit(&our.state, ON, memory_order_release);
 }

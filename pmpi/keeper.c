@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -360,7 +361,6 @@ static void *open_module(struct ergon_error *err)
 static int start_sampling(struct ergon_keeper *k, struct ergon_error *err)
 {
 	struct ergon_sampling_config config = {
-		.dirfd = k->config.dirfd,
 		.mechanism = ergon_env_get(ERGON_ENV_MECHANISM),
 		.sysroot = ergon_env_get(ERGON_ENV_SYSROOT),
 		.host = k->config.id->host,
@@ -380,16 +380,20 @@ static int start_sampling(struct ergon_keeper *k, struct ergon_error *err)
 		return ergon_error_set(err, ERGON_SAMPLING_MODULE " is not of this version");
 	memcpy(&start, &start_symbol, sizeof(start));
 	memcpy(&k->stop_sampling, &stop_symbol, sizeof(k->stop_sampling));
+	config.dirfd = open(k->config.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (config.dirfd < 0)
+		return ergon_error_set(err, "%s: %s", k->config.dir, strerror(errno));
 	/* A dead leader's board. */
 	unlinkat(config.dirfd, ERGON_SAMPLING_BOARD, 0);
 	k->sampling = start(&config, err);
+	close(config.dirfd);
 	return k->sampling ? 0 : -1;
 }
 
 static int open_board(struct ergon_keeper *k, struct ergon_error *err)
 {
 	const char *given = ergon_env_get(ERGON_ENV_BOARD);
-	char path[256];
+	char path[512];
 
 	if (*given) {
 		k->board = ergon_board_map(given, err);

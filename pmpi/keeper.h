@@ -20,8 +20,7 @@ struct ergon_keeper;
 struct ergon_keeper_config {
 	struct ergon_roster *roster;
 	int lock_fd;              /* the roster, for looking at locks */
-	int dirfd;                /* the live directory */
-	const char *dir;          /* its path */
+	const char *dir;          /* the live directory */
 	const char *output_dir;
 	const struct ergon_identity *id;
 	unsigned own_slot;        /* its lock is ours: never looked at */

@@ -136,23 +136,24 @@ int ergon_ledger_create(struct ergon_ledger *ledger, const char *output_dir,
 			const struct ergon_identity *id, struct ergon_error *err)
 {
 	char prefix[80], suffix[24];
+	int dirfd;
 
 	memset(ledger, 0, sizeof(*ledger));
-	ledger->dirfd = ergon_step_dir(output_dir, id, ledger->dir, sizeof(ledger->dir), err);
-	if (ledger->dirfd < 0)
+	dirfd = ergon_step_dir(output_dir, id, ledger->dir, sizeof(ledger->dir), err);
+	if (dirfd < 0)
 		return -1;
 	snprintf(prefix, sizeof(prefix), "rank.%s", id->ns);
 	if (id->rank >= 0)
 		snprintf(suffix, sizeof(suffix), ".%d", id->rank);
 	else
 		snprintf(suffix, sizeof(suffix), ".pid%ld", (long)getpid());
-	ledger->head = create_file(ledger->dirfd, prefix, suffix, ledger->stem, RANK_SIZE);
-	if (!ledger->head) {
+	ledger->head = create_file(dirfd, prefix, suffix, ledger->stem, RANK_SIZE);
+	if (!ledger->head)
 		ergon_error_set(err, "cannot make a file in %s: %s; set ERGON_OUTPUT_DIR to a "
 				"directory that can be written to", ledger->dir, strerror(errno));
-		close(ledger->dirfd);
+	close(dirfd);
+	if (!ledger->head)
 		return -1;
-	}
 	ledger->rows = (struct ergon_row *)(ledger->head + 1);
 	fill_rank(ledger->head, id);
 	ergon_ledger_add_row(ledger, "main", ERGON_ACTIVITY_APP, "");
@@ -182,7 +183,6 @@ void ergon_ledger_drop(struct ergon_ledger *ledger)
 	if (!ledger->head)
 		return;
 	munmap(ledger->head, RANK_SIZE);
-	close(ledger->dirfd);
 	ledger->head = NULL;
 }
 
@@ -199,24 +199,32 @@ static void rank_text(FILE *out, const void *arg)
 }
 
 /* STEM.csv whole, then STEM.ledger gone (or not): never a moment without either. */
-static int turn_into_csv(int dirfd, const char *stem,
+static int turn_into_csv(const char *dir, const char *stem,
 			 void (*write_text)(FILE *out, const void *arg), const void *arg,
 			 bool keep)
 {
 	char name[128];
+	int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc, saved;
 
-	snprintf(name, sizeof(name), "%s.csv", stem);
-	if (ergon_write_whole(dirfd, name, write_text, arg) < 0)
+	if (dirfd < 0)
 		return -1;
+	snprintf(name, sizeof(name), "%s.csv", stem);
+	rc = ergon_write_whole(dirfd, name, write_text, arg);
 	snprintf(name, sizeof(name), "%s.ledger", stem);
-	return keep ? 0 : unlinkat(dirfd, name, 0);
+	if (rc == 0 && !keep)
+		rc = unlinkat(dirfd, name, 0);
+	saved = errno;
+	close(dirfd);
+	errno = saved;
+	return rc;
 }
 
 int ergon_ledger_finish(struct ergon_ledger *ledger, const char *state)
 {
 	struct rank_text text = { ledger, state };
 
-	return turn_into_csv(ledger->dirfd, ledger->stem, rank_text, &text, false);
+	return turn_into_csv(ledger->dir, ledger->stem, rank_text, &text, false);
 }
 
 static void fill_node(struct ergon_node_head *head, const struct ergon_identity *id,
@@ -258,25 +266,26 @@ int ergon_node_ledger_open(struct ergon_node_ledger *node, const char *output_di
 			   const struct ergon_identity *id, const struct ergon_board_info *info,
 			   char stem[112], struct ergon_error *err)
 {
-	char prefix[80], path[512];
+	char prefix[80];
+	int dirfd;
 
 	memset(node, 0, sizeof(*node));
-	node->dirfd = ergon_step_dir(output_dir, id, path, sizeof(path), err);
-	if (node->dirfd < 0)
+	dirfd = ergon_step_dir(output_dir, id, node->dir, sizeof(node->dir), err);
+	if (dirfd < 0)
 		return -1;
 	if (*stem) {
-		node->head = continue_file(node->dirfd, stem);
+		node->head = continue_file(dirfd, stem);
 	} else {
 		snprintf(prefix, sizeof(prefix), "node.%s", id->host);
-		node->head = create_file(node->dirfd, prefix, "", stem, NODE_SIZE);
+		node->head = create_file(dirfd, prefix, "", stem, NODE_SIZE);
 		if (node->head)
 			fill_node(node->head, id, info);
 	}
-	if (!node->head) {
-		ergon_error_set(err, "cannot use a node file in %s: %s", path, strerror(errno));
-		close(node->dirfd);
+	if (!node->head)
+		ergon_error_set(err, "cannot use a node file in %s: %s", node->dir, strerror(errno));
+	close(dirfd);
+	if (!node->head)
 		return -1;
-	}
 	node->head->keeper_pid = getpid();
 	node->slots = (struct ergon_node_slot *)(node->head + 1);
 	memcpy(node->stem, stem, sizeof(node->stem));
@@ -309,7 +318,6 @@ void ergon_node_ledger_drop(struct ergon_node_ledger *node)
 	if (!node->head)
 		return;
 	munmap(node->head, NODE_SIZE);
-	close(node->dirfd);
 	node->head = NULL;
 }
 
@@ -317,5 +325,5 @@ int ergon_node_ledger_finish(struct ergon_node_ledger *node, const char *state, 
 {
 	struct node_text text = { node->head, state };
 
-	return turn_into_csv(node->dirfd, node->stem, node_text, &text, keep);
+	return turn_into_csv(node->dir, node->stem, node_text, &text, keep);
 }

@@ -3,7 +3,9 @@
  * The ledgers as files: <OutputDir>/ergon.<job>.<step>/rank.<ns>.<rank>.ledger
  * and node.<host>.ledger while the job runs, .csv after a clean end. Nothing
  * is ever overwritten: a name that is taken gets "-2", "-3", ... Files are allocated, not sparse: a full disk is an
- * error when they are made and not a SIGBUS later.
+ * error when they are made and not a SIGBUS later. No file descriptor stays
+ * open: the program may close what it does not know. So output_dir should
+ * be absolute, the program may change its directory too.
  */
 #ifndef ERGON_LEDGERFILE_H
 #define ERGON_LEDGERFILE_H
@@ -17,9 +19,8 @@
 struct ergon_ledger {
 	struct ergon_rank_head *head;
 	struct ergon_row *rows;
-	int dirfd;
-	char stem[112];           /* file name without .ledger */
-	char dir[512];            /* for messages */
+	char dir[512];            /* where the file is */
+	char stem[112];           /* its name without .ledger */
 };
 
 /*
@@ -50,7 +51,7 @@ void ergon_ledger_drop(struct ergon_ledger *ledger);
 struct ergon_node_ledger {
 	struct ergon_node_head *head;
 	struct ergon_node_slot *slots;
-	int dirfd;
+	char dir[512];
 	char stem[112];
 };
 

@@ -25,6 +25,7 @@
 #define SHM "/dev/shm"
 #define BOARD_NAME_MAX 160
 #define ATTEMPTS 50
+#define HIGH_FD 200
 #define PAUSE_NS 500000u
 #define LEAVE_NS 100000000u
 /* A keeper that has not looked for so long is asked for its lock. */
@@ -33,7 +34,6 @@
 #define STALE_DIR_S 60
 
 struct ergon_live {
-	int dirfd;
 	int fd;                   /* the roster: the locks are on it */
 	char dir[256];
 	char output_dir[512];
@@ -88,37 +88,58 @@ static void close_files(struct ergon_live *live)
 		munmap(live->roster, sizeof(*live->roster));
 	if (live->fd >= 0)
 		close(live->fd);
-	if (live->dirfd >= 0)
-		close(live->dirfd);
 	live->roster = NULL;
-	live->fd = live->dirfd = -1;
+	live->fd = -1;
 }
 
-static void remove_files(int dirfd, const char *dir)
+static void remove_files(const char *dir)
 {
-	unlinkat(dirfd, "roster", 0);
-	unlinkat(dirfd, ERGON_SAMPLING_BOARD, 0);
+	static const char *const names[] = { "roster", ERGON_SAMPLING_BOARD };
+	char path[NAME_MAX + 64];
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		unlink(path);
+	}
 	rmdir(dir);
+}
+
+/*
+ * Out of the way of programs that expect to get low numbers, or that close
+ * them. Before there are locks: closing would drop them.
+ */
+static int move_high(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
 }
 
 /* Directory, roster file, mapping. -1: no (err is set); 1: removed meanwhile, again. */
 static int open_files(struct ergon_live *live, struct ergon_error *err)
 {
 	struct stat st;
-	int rc;
+	int dirfd, rc;
 
 	if (mkdir(live->dir, 0700) < 0 && errno != EEXIST)
 		return ergon_error_set(err, "cannot make %s: %s", live->dir, strerror(errno));
-	live->dirfd = open(live->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (live->dirfd < 0)
+	dirfd = open(live->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dirfd < 0)
 		return errno == ENOENT ? 1 : ergon_error_set(err, "cannot open %s: %s", live->dir,
 							     strerror(errno));
-	if (fstat(live->dirfd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077))
+	rc = fstat(dirfd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077);
+	if (!rc)
+		live->fd = openat(dirfd, "roster", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	close(dirfd);
+	if (rc)
 		return ergon_error_set(err, "%s is not ours alone: remove it", live->dir);
-	live->fd = openat(live->dirfd, "roster", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (live->fd < 0)
 		return errno == ENOENT ? 1 : ergon_error_set(err, "cannot open %s/roster: %s",
 							     live->dir, strerror(errno));
+	live->fd = move_high(live->fd);
 	rc = fstat(live->fd, &st) == 0 && st.st_size == sizeof(*live->roster) ? 0 :
 	     posix_fallocate(live->fd, 0, sizeof(*live->roster));
 	if (rc != 0)
@@ -148,7 +169,7 @@ static bool remove_leftover(struct ergon_live *live)
 	if (!used || ergon_lock_all(live->fd) < 0)
 		return false;
 	if (!is_unlinked(live->fd))
-		remove_files(live->dirfd, live->dir);
+		remove_files(live->dir);
 	return true;
 }
 
@@ -215,7 +236,7 @@ static void sweep(const struct ergon_live *live)
 		if (fstat(dirfd, &st) == 0 && st.st_uid == geteuid() &&
 		    time(NULL) - st.st_mtime > STALE_DIR_S &&
 		    (fd < 0 || ergon_lock_all(fd) == 0))
-			remove_files(dirfd, path);
+			remove_files(path);
 		if (fd >= 0)
 			close(fd);
 		close(dirfd);
@@ -260,7 +281,7 @@ struct ergon_live *ergon_live_join(const struct ergon_identity *id, const char *
 		return NULL;
 	}
 	live->id = *id;
-	live->dirfd = live->fd = -1;
+	live->fd = -1;
 	snprintf(live->output_dir, sizeof(live->output_dir), "%s", output_dir);
 	set_dir(live);
 	if (enter_directory(live, err) < 0) {
@@ -270,7 +291,7 @@ struct ergon_live *ergon_live_join(const struct ergon_identity *id, const char *
 	}
 	fill_slot(live, join_ns);
 	live->config = (struct ergon_keeper_config){
-		.roster = live->roster, .lock_fd = live->fd, .dirfd = live->dirfd,
+		.roster = live->roster, .lock_fd = live->fd,
 		.dir = live->dir, .output_dir = live->output_dir, .id = &live->id,
 		.own_slot = live->slot,
 	};
@@ -373,7 +394,7 @@ void ergon_live_close(struct ergon_live *live, uint64_t patience_ns)
 		others = ergon_keeper_stop(live->keeper, &live->config);
 		live->keeper = NULL;
 		if (others == 0 && lock_all_soon(live->fd) == 0)
-			remove_files(live->dirfd, live->dir);
+			remove_files(live->dir);
 		ergon_lock_drop(live->fd, 0);
 	} while (others > 0 && ergon_keeper_others(&live->config) == 0 &&
 		 ergon_lock_try(live->fd, 0) == 0);
@@ -394,5 +415,4 @@ void ergon_live_abandon(struct ergon_live *live)
 		return;
 	/* No free, no unmap: the parent's other threads may have been anywhere. */
 	close(live->fd);
-	close(live->dirfd);
 }

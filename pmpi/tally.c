@@ -255,6 +255,15 @@ static void try_admission(struct ergon_tally *t, uint32_t row, uint64_t now_ns)
 	t->admitted = true;
 }
 
+/* The newest entry; if the keeper took us for dead (our locks are gone), the last with us. */
+static uint64_t counted_up_to(const struct ergon_tally *t)
+{
+	const struct ergon_slot *slot = ergon_live_slot(t->live);
+
+	return atomic_load_explicit(&slot->state, memory_order_acquire) == ERGON_SLOT_DEAD ?
+	       atomic_load(&slot->upto) : t->seen - 1;
+}
+
 void ergon_tally_roll(struct ergon_tally *t, uint32_t row, uint64_t now_ns)
 {
 	uint64_t begin_ns = ergon_stamp_sync(&t->stamp);
@@ -264,8 +273,8 @@ void ergon_tally_roll(struct ergon_tally *t, uint32_t row, uint64_t now_ns)
 		t->seen = atomic_load_explicit(t->entries, memory_order_acquire);
 		if (!t->admitted)
 			try_admission(t, row, now_ns);
-		if (t->admitted && t->seen)
-			share_out(t, row, t->seen - 1, now_ns);
+		if (t->admitted)
+			share_out(t, row, counted_up_to(t), now_ns);
 	}
 	if (!t->admitted)
 		settle_unmeasured(t, row, now_ns, now_ns);

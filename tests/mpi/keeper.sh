@@ -26,10 +26,10 @@ wait_for() {
 }
 
 : >"$err"
-# rank R SECONDS. exec: all have this shell as their parent, which makes them one job.
+# rank R SECONDS [HABIT]. exec: all have this shell as their parent, which makes them one job.
 rank() {
-	LD_PRELOAD=$lib PMI_RANK=$1 PMI_SIZE=3 ERGON_OUTPUT_DIR=$work ERGON_SYSROOT=$sysroot \
-		ERGON_MECHANISM=perf exec "$work/mockrank" "$2" 2>>"$err"
+	cd "$work" && LD_PRELOAD=$lib PMI_RANK=$1 PMI_SIZE=3 ERGON_OUTPUT_DIR=. ERGON_SYSROOT=$sysroot \
+		ERGON_MECHANISM=perf exec "$work/mockrank" "$2" ${3:-} 2>>"$err"
 }
 rank 0 30 &
 leader=$!
@@ -75,6 +75,24 @@ done
 check "two programs: two directories" [ "$(find "$work" -maxdepth 1 -name 'ergon.*' | wc -l)" = 2 ]
 for step in "$work"/ergon.*; do
 	check "$(basename "$step"): two ranks and the node" [ "$(find "$step" -name '*.csv' | wc -l)" = 3 ]
+done
+
+# Programs that close files they do not know, or change their directory.
+for habit in close chdir; do
+	for r in 0 1; do
+		rm -rf "$work"/ergon.*
+		: >"$err"
+		rank $r 2 $habit &
+		one=$!
+		rank $((1 - r)) 2 &
+		two=$!
+		wait "$one" && wait "$two"
+		check "$habit in rank $r: both end well" [ $? = 0 ]
+		check "$habit in rank $r: nothing on stderr" [ ! -s "$err" ]
+		check "$habit in rank $r: both wrote" [ "$(find "$work"/ergon.* -name 'rank.*.csv' | wc -l)" = 2 ]
+		check "$habit in rank $r: ranks + unattributed = node" books_close "$work"
+		live_dirs "$work" | xargs -r rm -rf
+	done
 done
 
 # A board that someone else publishes: MPI_Init is measured too. The sampler
