@@ -87,7 +87,10 @@ void ergon_identity_get(spank_t sp, const struct ergon_topo *topo,
 	id->host[strcspn(id->host, "./")] = '\0';
 
 	r->job = item_u32(sp, S_JOB_ID);
-	r->restart = item_u32(sp, S_SLURM_RESTART_COUNT);
+	/* The item is 0 even where the variable is right (22.05); the extern step has neither. */
+	r->restart = env_integer(sp, "SLURM_RESTART_COUNT");
+	if (r->restart == ERGON_NONE)
+		r->restart = item_u32(sp, S_SLURM_RESTART_COUNT);
 	if (r->restart == ERGON_NONE)
 		r->restart = 0;
 	r->step = step >= FIRST_SPECIAL_STEP ? (int32_t)step : step;

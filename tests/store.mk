@@ -6,7 +6,12 @@ dist_check_SCRIPTS += \
 	tests/tools/acct.sh \
 	tests/tools/ingest.sh
 
+dist_check_SCRIPTS += tests/slurm/acct_union.sh
+
 if HAVE_SQLITE
+if HAVE_SLURM
+TESTS += tests/slurm/acct_union.sh
+endif
 STORE_LIBS = libergonstore.la libergoncore.la
 
 check_PROGRAMS += tests/tools/journal_make

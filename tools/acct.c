@@ -10,6 +10,7 @@
 
 #include "acct_field.h"
 #include "acct_json.h"
+#include "acct_run.h"
 #include "acct_select.h"
 #include "acct_time.h"
 #include "acct_total.h"
@@ -71,8 +72,8 @@ static void complain(const struct ergon_error *err)
 	fprintf(stderr, "ergon acct: %s\n", err->text);
 }
 
-/* Order of records inside a job number: those of a run together, node by node. */
-static int by_run(const void *a, const void *b)
+/* Order of records inside a job number: by cluster and start, as runs need it. */
+static int by_start(const void *a, const void *b)
 {
 	const struct ergon_record *x = *(struct ergon_record *const *)a;
 	const struct ergon_record *y = *(struct ergon_record *const *)b;
@@ -80,13 +81,18 @@ static int by_run(const void *a, const void *b)
 
 	if (order != 0)
 		return order;
-	if (x->restart != y->restart)
-		return x->restart < y->restart ? -1 : 1;
-	order = strcmp(x->node, y->node);
-	if (order != 0)
-		return order;
 	return x->start_ns != y->start_ns ? (x->start_ns < y->start_ns ? -1 : 1) :
 	       x->step < y->step ? -1 : x->step > y->step;
+}
+
+/* Order inside a run: node by node. */
+static int by_node(const void *a, const void *b)
+{
+	const struct ergon_record *x = *(struct ergon_record *const *)a;
+	const struct ergon_record *y = *(struct ergon_record *const *)b;
+	int order = strcmp(x->node, y->node);
+
+	return order != 0 ? order : by_start(a, b);
 }
 
 /* Order of the steps of a run: interactive, batch, extern, 0, 1 ... */
@@ -97,7 +103,7 @@ static int by_step(const void *a, const void *b)
 
 	if (x->step != y->step)
 		return x->step < y->step ? -1 : 1;
-	return by_run(a, b);
+	return by_node(a, b);
 }
 
 /* An extern step has no environment to learn its cluster from; its siblings have. */
@@ -158,6 +164,7 @@ static ssize_t make_steps(const struct options *o, const struct ergon_acct_row *
 		steps[used].array_job = job->array_job;
 		steps[used].array_task = job->array_task;
 		steps[used].het = job->het;
+		steps[used].restart = job->restart;
 		if (ergon_acct_wants(&o->jobs, job, &steps[used]))
 			used++;
 		else
@@ -166,18 +173,23 @@ static ssize_t make_steps(const struct options *o, const struct ergon_acct_row *
 	return (ssize_t)used;
 }
 
-/* One run of a job: all its records. */
-static int show_run(struct acct *acct, struct ergon_record **records, size_t n)
+/* One run of a job: all its records. order: how many runs came before. */
+static int show_run(struct acct *acct, struct ergon_record **records, size_t n, int64_t order)
 {
 	struct ergon_acct_row *steps = calloc(n, sizeof(*steps));
 	struct ergon_acct_row job;
 	ssize_t nsteps;
 	int result = -1;
 
+	qsort(records, n, sizeof(*records), by_node);
+
 	if (!steps || ergon_acct_job(&job, (const struct ergon_record *const *)records, n) < 0) {
 		free(steps);
 		return -1;
 	}
+	/* The counts of the records may be unknown, or those of a number that came back. */
+	if (job.restart < order)
+		job.restart = order;
 	nsteps = make_steps(acct->options, &job, records, n, steps);
 	if (nsteps >= 0)
 		result = print_run(acct, &job, steps, (size_t)nsteps);
@@ -188,14 +200,29 @@ static int show_run(struct acct *acct, struct ergon_record **records, size_t n)
 	return result;
 }
 
-/* How many records from at on belong to the same cluster (and run). */
-static size_t alike(const struct acct *acct, size_t at, bool run)
+/* The runs of one cluster's job; without -D only the last is shown. */
+static int show_runs(struct acct *acct, struct ergon_record **records, size_t n)
 {
-	struct ergon_record **r = acct->records;
+	int64_t order = 0;
+
+	for (size_t i = 0, run; i < n; i += run, order++) {
+		run = ergon_acct_run((const struct ergon_record *const *)records + i, n - i);
+		if (run == 0)
+			return -1;
+		if ((acct->options->duplicates || i + run == n) &&
+		    show_run(acct, records + i, run, order) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* How many records from at on are of one cluster. */
+static size_t of_one_cluster(const struct acct *acct, size_t at)
+{
 	size_t end = at + 1;
 
-	while (end < acct->n && strcmp(r[end]->cluster, r[at]->cluster) == 0 &&
-	       (!run || r[end]->restart == r[at]->restart))
+	while (end < acct->n &&
+	       strcmp(acct->records[end]->cluster, acct->records[at]->cluster) == 0)
 		end++;
 	return end - at;
 }
@@ -208,14 +235,10 @@ static int flush_job(struct acct *acct)
 	if (acct->n == 0)
 		return 0;
 	adopt_cluster(acct);
-	qsort(acct->records, acct->n, sizeof(*acct->records), by_run);
-	for (size_t i = 0, cluster; i < acct->n; i += cluster) {
-		cluster = alike(acct, i, false);
-		for (size_t k = i, run; k < i + cluster && result == 0; k += run) {
-			run = alike(acct, k, true);
-			if (acct->options->duplicates || k + run == i + cluster)
-				result = show_run(acct, acct->records + k, run);
-		}
+	qsort(acct->records, acct->n, sizeof(*acct->records), by_start);
+	for (size_t i = 0, n; i < acct->n && result == 0; i += n) {
+		n = of_one_cluster(acct, i);
+		result = show_runs(acct, acct->records + i, n);
 	}
 	for (size_t i = 0; i < acct->n; i++)
 		free(acct->records[i]);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "acct_run.h"
 #include "flags.h"
 
 /* The union over time */
@@ -16,16 +17,6 @@ struct span {
 	int64_t from, to;         /* to > from */
 	double curve_uj;          /* of the whole curve; 0: none, power is taken as constant */
 };
-
-static int64_t record_end(const struct ergon_record *r)
-{
-	int64_t end = r->end_ns;
-
-	if (end == ERGON_NONE)
-		end = r->start_ns + (int64_t)r->curve.end_ns;
-	/* Even a step of no length counts once. */
-	return end > r->start_ns ? end : r->start_ns + 1;
-}
 
 static int rank(const struct ergon_record *r)
 {
@@ -164,7 +155,7 @@ int ergon_acct_union(const struct ergon_record *const *records, size_t n,
 		/* What has no energy must not hide what has. */
 		if (r->job_uj == ERGON_NONE)
 			continue;
-		spans[used++] = (struct span){ r, i, r->start_ns, record_end(r),
+		spans[used++] = (struct span){ r, i, r->start_ns, ergon_acct_end_ns(r),
 			ergon_curve_energy_uj(&r->curve, 0, UINT64_MAX) };
 	}
 	qsort(spans, used, sizeof(*spans), by_start);
@@ -261,6 +252,7 @@ static void add_identity(struct ergon_acct_row *row, const struct ergon_record *
 static void add_common(struct ergon_acct_row *row, const struct ergon_record *r)
 {
 	add_identity(row, r);
+	highest(&row->restart, r->restart);
 	highest(&row->nnodes, r->nnodes);
 	highest(&row->max_mw, r->max_w_mw);
 	if (r->start_ns < row->start_ns)

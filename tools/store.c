@@ -64,8 +64,7 @@ static const char schema[] =
 	" WHERE w.uid = r.uid OR w.name = r.user))"
 #define BY_TIME \
 	" AND (r.end_ns >= ?1 OR r.end_ns IS NULL) AND EXISTS (SELECT 1 FROM record o" \
-	" WHERE o.job = r.job AND o.cluster = r.cluster AND o.restart = r.restart" \
-	" AND o.start_ns <= ?2)"
+	" WHERE o.job = r.job AND o.cluster = r.cluster AND o.start_ns <= ?2)"
 #define WANT "INSERT OR IGNORE INTO wanted_job SELECT r.job, r.cluster FROM record r WHERE "
 
 /* NULL: made from the columns, see put_sql and records_sql. */

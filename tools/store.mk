@@ -7,6 +7,8 @@ libergonstore_la_SOURCES = \
 	tools/acct_field.h \
 	tools/acct_nodes.c \
 	tools/acct_nodes.h \
+	tools/acct_run.c \
+	tools/acct_run.h \
 	tools/acct_select.c \
 	tools/acct_select.h \
 	tools/acct_time.c \

@@ -54,6 +54,13 @@ job=12 step=1 start_ns=$(at 5) end_ns=$(at 15) job_uj=1000000000 node_uj=1000000
 # 13: requeued
 job=13 restart=0 state=partial flags=partial end_ns=$(at 30) job_uj=3000000000
 job=13 restart=1 start_ns=$(at 60) end_ns=$(at 70) job_uj=1000000000
+# 22: requeued, and the extern steps do not know it; 23: the number came back
+job=22 step=-4 node=n1 cluster= end_ns=$(at 30) job_uj=3000000000
+job=22 step=-5 node=n1 start_ns=$(at 1) end_ns=$(at 30) job_uj=2900000000 exit_code=15
+job=22 step=-4 node=n2 cluster= start_ns=$(at 60) end_ns=$(at 70) job_uj=1000000000
+job=22 step=-5 node=n2 start_ns=$(at 61) end_ns=$(at 70) job_uj=900000000 restart=1
+job=23 job_uj=5000000
+job=23 start_ns=$(at 500) end_ns=$(at 510) job_uj=6000000
 # 14: the number lives in two clusters, with two owners
 job=14 cluster=c1 job_uj=14000000
 job=14 cluster=c2 uid=4000000 user=bob job_uj=28000000
@@ -103,6 +110,13 @@ expect "overlap by curve" "12|1750" -P -n -X -j 12 -o jobid,consumedenergyraw
 expect "requeued, last run" "13|1000|1" -P -n -X -j 13 -o jobid,consumedenergyraw,restarts
 expect "requeued, all runs" "13|3000|0|PARTIAL|partial
 13|1000|1|COMPLETED|" -P -n -X -D -j 13 -o jobid,consumedenergyraw,restarts,state,flags
+expect "requeued, extern does not know" "22|3000|0|FAILED
+22|1000|1|COMPLETED" -P -n -X -D -j 22 -o jobid,consumedenergyraw,restarts,state
+expect "requeued, its last run" "22|1000
+22.batch|900
+22.extern|1000" -P -n -j 22 -o jobid,consumedenergyraw
+expect "the number came back" "23|5|0
+23|6|1" -P -n -X -D -j 23 -o jobid,consumedenergyraw,restarts
 expect "two clusters" "14|c1|14
 14|c2|28" -P -n -X -j 14 -o jobid,cluster,consumedenergyraw
 expect "scopes differ" "18|2|mixed|2/3|mixed" -P -n -X -j 18 -o jobid,consumedenergyraw,scope,coverage,flags
@@ -123,7 +137,7 @@ ids() { "$ergon" acct -P -n -o jobid "$@" | paste -s -d ' '; }
 [ "$(ids -X -j 10 -u bob)" = "" ] || fail "-j with -u"
 [ "$(ids -X -u bob -S 2026-12-01 -E 2026-12-02)" = "14 19" ] || fail "-u name"
 [ "$(ids -X -u 4000000 -S 2026-12-01 -E 2026-12-02)" = "14 19" ] || fail "-u number"
-[ "$(ids -X -a -S 2026-12-01T00:00:31 -E 2026-12-01T00:00:59)" = "11" ] || fail "-S -E"
+[ "$(ids -X -a -S 2026-12-01T00:00:31 -E 2026-12-01T00:00:59)" = "11 13 22 23" ] || fail "-S -E"
 [ "$(ids -X -a -S 2026-11-21 -E 2026-11-22)" = "21" ] || fail "-S -E inside a job"
 [ "$(ids -X -a -S 2026-11-01 -E 2026-11-02)" = "" ] || fail "-S -E of another day"
 
@@ -152,8 +166,8 @@ if command -v python3 >/dev/null; then
 	"$ergon" acct --json -a -S 2026-01-01 | python3 -c '
 import json, sys
 jobs = json.load(sys.stdin)["jobs"]
-assert len(jobs) == 13, len(jobs)
-assert sum(len(j["steps"]) for j in jobs) == 17' || fail "--json of all"
+assert len(jobs) == 15, len(jobs)
+assert sum(len(j["steps"]) for j in jobs) == 20' || fail "--json of all"
 fi
 
 # --- wrong use

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "acct_run.h"
 #include "acct_total.h"
 #include "flags.h"
 
@@ -242,6 +243,47 @@ static void a_sum_that_does_not_fit_is_absent(void **state)
 	ergon_acct_row_free(&row);
 }
 
+static size_t first_run(const struct ergon_record *records, size_t n)
+{
+	const struct ergon_record *pointers[16];
+
+	for (size_t i = 0; i < n; i++)
+		pointers[i] = &records[i];
+	return ergon_acct_run(pointers, n);
+}
+
+static void runs_are_told_apart_by_time(void **state)
+{
+	struct ergon_record r[] = {
+		record(ERGON_STEP_EXTERN, "n1", 0, 30, 1),
+		record(ERGON_STEP_BATCH, "n1", 1, 30, 1),
+		record(0, "n1", 2, 10, 1),
+		record(0, "n2", 2, 10, 1),
+		record(1, "n1", 12, 20, 1),
+		record(ERGON_STEP_EXTERN, "n3", 40, 60, 1), /* on another node */
+		record(ERGON_STEP_BATCH, "n3", 41, 60, 1),
+		record(0, "n3", 42, 50, 1),
+	};
+	struct ergon_record farm[] = {
+		record(0, "n1", 0, 10, 1), record(1, "n1", 12, 20, 1), record(2, "n1", 30, 40, 1),
+		record(0, "n1", 50, 60, 1),
+	};
+
+	(void)state;
+	assert_int_equal(first_run(r, N(r)), 5);
+	assert_int_equal(first_run(r + 5, 3), 3);
+	assert_int_equal(first_run(farm, N(farm)), 3);
+	farm[3].step = 3;
+	assert_int_equal(first_run(farm, N(farm)), 4);
+	farm[3].restart = 1;
+	assert_int_equal(first_run(farm, N(farm)), 3);
+	farm[3].restart = ERGON_NONE;
+	assert_int_equal(first_run(farm, N(farm)), 4);
+	farm[3].step = 0;
+	farm[3].start_ns = farm[2].start_ns; /* the clocks of two nodes differ */
+	assert_int_equal(first_run(farm, N(farm)), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +297,7 @@ int main(void)
 		cmocka_unit_test(odd_lengths_are_survived),
 		cmocka_unit_test(what_differs_is_mixed),
 		cmocka_unit_test(the_batch_script_has_the_last_word),
+		cmocka_unit_test(runs_are_told_apart_by_time),
 		cmocka_unit_test(a_sum_that_does_not_fit_is_absent),
 	};
 
