@@ -10,10 +10,7 @@ sysroot=$work/sysroot
 sh "$top_srcdir/tests/standin/make-sysroot" "$sysroot" 100 --packages 1
 status=$?
 [ $status = 0 ] || exit $status
-awk -v part=library -f "$here/mock.awk" "$top_srcdir/pmpi/calls.in" >"$work/library.c"
-"$CC" -O1 -shared -fPIC -o "$work/libmock.so" "$work/library.c" &&
-	"$CC" -O1 -o "$work/mockrank" "$here/mockrank.c" "$work/libmock.so" -Wl,-rpath,"$work" ||
-	{ echo "cannot compile"; exit 1; }
+make_mockrank
 
 # wait_for PATTERN: a file of that name, at most 4 s
 wait_for() {

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
 # Common part of the MPI tests. A test sources it, then says
 #   each_mpi FUNCTION
 # and FUNCTION runs once per MPI found, with $mpi, $mpicc set; it reports by
@@ -73,6 +74,21 @@ launch() {
 			>"$out" 2>"$err" </dev/null
 		;;
 	esac
+}
+
+# make_mockrank: $work/mockrank, a rank of an MPI made from the table
+make_mockrank() {
+	awk -v part=library -f "$here/mock.awk" "$top_srcdir/pmpi/calls.in" >"$work/library.c"
+	"$CC" -O1 -shared -fPIC -o "$work/libmock.so" "$work/library.c" &&
+		"$CC" -O1 -o "$work/mockrank" "$here/mockrank.c" "$work/libmock.so" -Wl,-rpath,"$work" ||
+		{ echo "cannot compile"; exit 1; }
+}
+
+# The numbers of the CPUs we may use.
+allowed_cpus() {
+	awk '/^Cpus_allowed_list/ { n = split($2, part, ",")
+		for (i = 1; i <= n; i++) { split(part[i] "-" part[i], r, "-")
+			for (c = r[1]; c <= r[2]; c++) printf "%d ", c } }' /proc/self/status
 }
 
 # calls FILE FUNCTION: the calls of a function in a rank file, 0 without a row

@@ -13,12 +13,8 @@ sh "$top_srcdir/tests/standin/make-sysroot" "$sysroot" $watts --packages 1
 status=$?
 [ $status = 0 ] || exit $status
 
-# The first two CPUs we may use.
-cpus=$(awk '/^Cpus_allowed_list/ { n = split($2, part, ",")
-	for (i = 1; i <= n; i++) { split(part[i] "-" part[i], r, "-")
-		for (c = r[1]; c <= r[2]; c++) printf "%d ", c } }' /proc/self/status)
-# shellcheck disable=SC2086
-set -- $cpus
+# shellcheck disable=SC2046
+set -- $(allowed_cpus)
 [ $# -ge 2 ] || { echo "two CPUs are needed"; exit 77; }
 cat >"$work/bound" <<EOF
 #!/bin/sh
