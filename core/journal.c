@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "privdir.h"
+
 #define CRC_DIGITS 8
 #define TRAILER (1 + CRC_DIGITS)        /* tab and CRC */
 #define SEQUENCE_DIGITS 20
@@ -155,21 +157,6 @@ static bool is_plain_name(const char *name)
 	return *name && *name != '.' && !strchr(name, '/');
 }
 
-static int open_spool(const char *path, struct ergon_error *err)
-{
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return ergon_error_set(err, "%s: %s", path, strerror(errno));
-	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & 022))
-		return fd;
-	close(fd);
-	errno = EPERM;
-	return ergon_error_set(err, "%s: must belong to uid %d and be writable by nobody else",
-			       path, (int)geteuid());
-}
-
 /* Open a file of ours in the spool directory; what else sits there is refused. */
 static int open_private(int dirfd, const char *dir, const char *name, int flags,
 			struct ergon_error *err)
@@ -217,7 +204,7 @@ struct ergon_journal *ergon_journal_open(const char *spool_dir, const char *node
 		ergon_error_set(err, "'%s' is not a node's name", node);
 		return NULL;
 	}
-	dirfd = open_spool(spool_dir, err);
+	dirfd = ergon_privdir_open(spool_dir, err);
 	if (dirfd < 0)
 		return NULL;
 	fd = open_private(dirfd, spool_dir, name, O_RDWR | O_APPEND | O_CREAT, err);
@@ -401,7 +388,7 @@ struct ergon_checkpoint *ergon_checkpoint_open(const char *spool_dir, const char
 		ergon_error_set(err, "'%s' is not a checkpoint's name", name);
 		return NULL;
 	}
-	dirfd = open_spool(spool_dir, err);
+	dirfd = ergon_privdir_open(spool_dir, err);
 	if (dirfd < 0)
 		return NULL;
 	c = lock_checkpoint(dirfd, spool_dir, name, err);
@@ -546,7 +533,7 @@ static bool is_checkpoint_of(const char *name, const char *host)
 
 int ergon_checkpoint_sweep(const char *spool_dir, const char *host, struct ergon_error *err)
 {
-	int dirfd = open_spool(spool_dir, err), appended = 0, failed = 0;
+	int dirfd = ergon_privdir_open(spool_dir, err), appended = 0, failed = 0;
 	const struct dirent *entry;
 	DIR *dir;
 

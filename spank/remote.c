@@ -18,6 +18,7 @@
 #include "identity.h"
 #include "log.h"
 #include "options.h"
+#include "privdir.h"
 #include "rundir.h"
 #include "sampler.h"
 #include "share.h"
@@ -177,7 +178,7 @@ static void open_spool(void)
 	struct ergon_error err;
 	char name[224];
 
-	if (ergon_dir_ensure(remote.conf.spool_dir, &err) < 0) {
+	if (ergon_privdir_ensure(remote.conf.spool_dir, &err) < 0) {
 		ergon_log(ERGON_LOG_ERROR, ERGON_LOG_SPANK, "no record can be written: %s", err.text);
 		return;
 	}
@@ -323,7 +324,7 @@ void ergon_remote_start(spank_t sp, const char *conf_file)
 	if (!decide(sp))
 		return;
 	ergon_record_init(&remote.record);
-	if (ergon_dir_ensure(remote.conf.run_dir, &err) < 0)
+	if (ergon_privdir_ensure(remote.conf.run_dir, &err) < 0)
 		ergon_log(ERGON_LOG_WARNING, ERGON_LOG_SPANK, "%s", err.text);
 	open_machine();
 	ergon_identity_get(sp, remote.topo, &remote.id, &remote.record);

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "privdir.h"
+
 /* A user can put anything into the directory; more than this is left for the admin. */
 #define REMOVE_DEPTH 8
 #define REMOVE_ENTRIES 4096
@@ -30,39 +32,6 @@ struct ergon_rundir {
 	char board_path[PATH_MAX];
 	struct ergon_board *board;
 };
-
-/* Open a directory that is ours and writable by nobody else. */
-static int open_own_dir(const char *path, struct ergon_error *err)
-{
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return ergon_error_set(err, "%s: %s", path, strerror(errno));
-	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & 022))
-		return fd;
-	close(fd);
-	errno = EPERM;
-	return ergon_error_set(err, "%s: must belong to uid %d and be writable by nobody else",
-			       path, (int)geteuid());
-}
-
-int ergon_dir_ensure(const char *path, struct ergon_error *err)
-{
-	bool made = mkdir(path, 0755) == 0;
-	int fd;
-
-	if (!made && errno != EEXIST)
-		return ergon_error_set(err, "%s: cannot be made: %s", path, strerror(errno));
-	fd = open_own_dir(path, err);
-	if (fd < 0)
-		return -1;
-	/* The umask is slurmd's. */
-	if (made)
-		fchmod(fd, 0755);
-	close(fd);
-	return 0;
-}
 
 static void remove_tree(int parent, const char *name, int depth, int *budget);
 
@@ -150,7 +119,7 @@ struct ergon_rundir *ergon_rundir_create(const char *run_dir, const char *name,
 		return NULL;
 	}
 	rd->fd = -1;
-	rd->parent = open_own_dir(run_dir, err);
+	rd->parent = ergon_privdir_open(run_dir, err);
 	if (rd->parent < 0)
 		goto fail;
 	snprintf(rd->name, sizeof(rd->name), ".%s", name);
@@ -231,7 +200,7 @@ static bool sweepable(int parent, const char *name)
 
 void ergon_rundir_sweep(const char *run_dir)
 {
-	int parent = open_own_dir(run_dir, NULL);
+	int parent = ergon_privdir_open(run_dir, NULL);
 	DIR *dir = parent < 0 ? NULL : fdopendir(parent);
 	const struct dirent *entry;
 

@@ -17,9 +17,6 @@
 
 struct ergon_rundir;
 
-/* Make a directory of root's (0755) unless it is there; refuse one others can write. */
-int ergon_dir_ensure(const char *path, struct ergon_error *err);
-
 /*
  * name: a plain file name; what a dead step left there is removed. Locks the
  * directory. EBUSY when a living slurmstepd has one of this name.
