@@ -16,6 +16,8 @@ libergonbase_la_SOURCES = \
 	core/error.h \
 	core/flags.c \
 	core/flags.h \
+	core/livepath.c \
+	core/livepath.h \
 	core/log.c \
 	core/log.h
 

@@ -4,7 +4,8 @@
  * holds `roster` (below) and, where no one else publishes samples, `board`
  * (board.h): /dev/shm/ergon.<uid>.<key>/, made by the first rank (0700, owner
  * checked). Under the Slurm plugin the board is root's, RunDir/<job>.<step>.
- * <nodeid>/board, and <key> is the path of that directory with _ for /.
+ * <nodeid>/board, <key> is made of the path of that directory (livepath.h), and
+ * the plugin removes what a killed step left.
  *
  * The roster is the ranks' own: slots of the ranks and the share ring.
  * Exactly one process, the keeper (it holds a lock on the file), turns

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,12 +19,11 @@
 #include "clock.h"
 #include "environ.h"
 #include "keeper.h"
+#include "livepath.h"
 #include "locks.h"
 #include "log.h"
 #include "sampling.h"
 
-#define SHM "/dev/shm"
-#define BOARD_NAME_MAX 160
 #define ATTEMPTS 50
 #define HIGH_FD 200
 #define PAUSE_NS 500000u
@@ -35,7 +35,7 @@
 
 struct ergon_live {
 	int fd;                   /* the roster: the locks are on it */
-	char dir[256];
+	char dir[sizeof(ERGON_LIVE_PARENT) + ERGON_LIVE_NAME_MAX];
 	char output_dir[512];
 	struct ergon_roster *roster;
 	unsigned slot;
@@ -52,34 +52,21 @@ static void pause_ns(long ns)
 	nanosleep(&ts, NULL);
 }
 
-/*
- * The name all ranks of a step on a node agree on. A board's whole path:
- * several Slurms on one machine have jobs of the same number.
- */
+/* The name all ranks of a step on a node agree on. */
 static void set_dir(struct ergon_live *live)
 {
 	const char *board = ergon_env_get(ERGON_ENV_BOARD);
 	const char *end = strrchr(board, '/');
-	size_t prefix, len = end ? (size_t)(end - board) : 0;
+	char board_dir[PATH_MAX], name[ERGON_LIVE_NAME_MAX];
 
-	if (len == 0) {
-		snprintf(live->dir, sizeof(live->dir), SHM "/ergon.%u.%s.%s.%s", geteuid(),
-			 live->id.job, live->id.step, live->id.node_key);
-		return;
+	if (end && end > board) {
+		snprintf(board_dir, sizeof(board_dir), "%.*s", (int)(end - board), board);
+		ergon_live_name(name, geteuid(), board_dir);
+	} else {
+		snprintf(name, sizeof(name), "ergon.%u.%s.%s.%s", geteuid(), live->id.job,
+			 live->id.step, live->id.node_key);
 	}
-	if (*board == '/') {
-		board++;
-		len--;
-	}
-	if (len > BOARD_NAME_MAX) {
-		board += len - BOARD_NAME_MAX;
-		len = BOARD_NAME_MAX;
-	}
-	prefix = (size_t)snprintf(live->dir, sizeof(live->dir), SHM "/ergon.%u.", geteuid());
-	snprintf(live->dir + prefix, sizeof(live->dir) - prefix, "%.*s", (int)len, board);
-	for (char *c = live->dir + prefix; *c; c++)
-		if (*c == '/')
-			*c = '_';
+	snprintf(live->dir, sizeof(live->dir), ERGON_LIVE_PARENT "/%s", name);
 }
 
 static void close_files(struct ergon_live *live)
@@ -217,7 +204,7 @@ static void sweep(const struct ergon_live *live)
 {
 	char prefix[32], path[NAME_MAX + 16];
 	const char *own = strrchr(live->dir, '/') + 1;
-	DIR *shm = opendir(SHM);
+	DIR *shm = opendir(ERGON_LIVE_PARENT);
 	struct dirent *entry;
 	struct stat st;
 
@@ -228,7 +215,7 @@ static void sweep(const struct ergon_live *live)
 		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 ||
 		    strcmp(entry->d_name, own) == 0)
 			continue;
-		snprintf(path, sizeof(path), SHM "/%s", entry->d_name);
+		snprintf(path, sizeof(path), ERGON_LIVE_PARENT "/%s", entry->d_name);
 		dirfd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (dirfd < 0)
 			continue;

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "livepath.h"
 #include "privdir.h"
 
 /* A user can put anything into the directory; more than this is left for the admin. */
@@ -29,6 +30,8 @@ struct ergon_rundir {
 	int parent;               /* RunDir */
 	int fd;                   /* locked while we live */
 	char name[128];           /* as it is called now */
+	uid_t uid;                /* whose step it is */
+	char run_dir[PATH_MAX];
 	char board_path[PATH_MAX];
 	struct ergon_board *board;
 };
@@ -73,6 +76,26 @@ static void remove_step(int parent, const char *name)
 	remove_tree(parent, name, REMOVE_DEPTH, &budget);
 }
 
+/*
+ * What the ranks of a killed step left behind, in a directory that they made.
+ * Anyone may make any name there, so only a directory of the step's user goes.
+ */
+static void remove_live(const char *run_dir, const char *step, uid_t uid)
+{
+	char board_dir[PATH_MAX], name[ERGON_LIVE_NAME_MAX];
+	int parent = open(ERGON_LIVE_PARENT, DIR_FLAGS);
+	struct stat st;
+
+	if (parent < 0)
+		return;
+	snprintf(board_dir, sizeof(board_dir), "%s/%s", run_dir, step);
+	ergon_live_name(name, uid, board_dir);
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+	    st.st_uid == uid)
+		remove_step(parent, name);
+	close(parent);
+}
+
 /* Is there a directory of this name that somebody has locked? */
 static bool in_use(int parent, const char *name)
 {
@@ -88,19 +111,9 @@ static bool in_use(int parent, const char *name)
 static int fill(struct ergon_rundir *rd, uid_t uid, gid_t gid, const struct ergon_board_info *info,
 		const struct ergon_board_cpu *cpus, uint32_t ring, struct ergon_error *err)
 {
-	int fd;
-
 	rd->board = ergon_board_create(rd->fd, "board", info, cpus, ring, err);
 	if (!rd->board)
 		return -1;
-	fd = openat(rd->fd, "roster", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return ergon_error_set(err, "%s: roster: %s", rd->board_path, strerror(errno));
-	if (fchmod(fd, 0600) < 0 || fchown(fd, uid, gid) < 0) {
-		close(fd);
-		return ergon_error_set(err, "%s: roster: %s", rd->board_path, strerror(errno));
-	}
-	close(fd);
 	if (fchmod(rd->fd, 0500) < 0 || fchown(rd->fd, uid, gid) < 0)
 		return ergon_error_set(err, "%s: %s", rd->board_path, strerror(errno));
 	return 0;
@@ -122,6 +135,8 @@ struct ergon_rundir *ergon_rundir_create(const char *run_dir, const char *name,
 	rd->parent = ergon_privdir_open(run_dir, err);
 	if (rd->parent < 0)
 		goto fail;
+	rd->uid = uid;
+	snprintf(rd->run_dir, sizeof(rd->run_dir), "%s", run_dir);
 	snprintf(rd->name, sizeof(rd->name), ".%s", name);
 	if (snprintf(rd->board_path, sizeof(rd->board_path), "%s/%s/board", run_dir, name) >=
 	    (int)sizeof(rd->board_path)) {
@@ -177,6 +192,7 @@ void ergon_rundir_remove(struct ergon_rundir *rd)
 	}
 	if (rd->fd >= 0) {
 		remove_step(rd->parent, rd->name);
+		remove_live(rd->run_dir, rd->name, rd->uid);
 		close(rd->fd);
 	}
 	if (rd->parent >= 0)
@@ -210,6 +226,7 @@ void ergon_rundir_sweep(const char *run_dir)
 		return;
 	}
 	while ((entry = readdir(dir))) {
+		struct stat st;
 		int fd;
 
 		if (!sweepable(dirfd(dir), entry->d_name))
@@ -217,8 +234,11 @@ void ergon_rundir_sweep(const char *run_dir)
 		fd = openat(dirfd(dir), entry->d_name, DIR_FLAGS);
 		if (fd < 0)
 			continue;
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
 			remove_step(dirfd(dir), entry->d_name);
+			if (fstat(fd, &st) == 0)
+				remove_live(run_dir, entry->d_name, st.st_uid);
+		}
 		close(fd);
 	}
 	closedir(dir);

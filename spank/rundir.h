@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RunDir/<job>.<step>.<nodeid>/: where root and the ranks of one step on
- * one node meet. The directory is the user's (0500), `board` is root's
- * (0444), `roster` the user's (0600, empty, sized by the ranks). As the
- * owner the user may change the directory's mode and fill it; nothing in it
- * is trusted, followed or executed, and it is removed by descriptor.
+ * RunDir/<job>.<step>.<nodeid>/: where the ranks of one step on one node find
+ * the board. The directory is the user's (0500), `board` is root's (0444). As
+ * the owner the user may change the directory's mode and fill it; nothing in
+ * it is trusted, followed or executed, and it is removed by descriptor. So
+ * is the ranks' own live directory (livepath.h), should they have been killed.
  */
 #ifndef ERGON_RUNDIR_H
 #define ERGON_RUNDIR_H
@@ -31,7 +31,7 @@ struct ergon_rundir *ergon_rundir_create(const char *run_dir, const char *name,
 const char *ergon_rundir_board_path(const struct ergon_rundir *rd);
 struct ergon_board *ergon_rundir_board(const struct ergon_rundir *rd);
 
-/* Finish the board and remove the directory. NULL allowed. */
+/* Finish the board; remove the directory and what ranks left. NULL allowed. */
 void ergon_rundir_remove(struct ergon_rundir *rd);
 
 /* Remove the directories of steps whose slurmstepd is dead (nobody holds their lock). */

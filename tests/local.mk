@@ -11,7 +11,8 @@ if HAVE_CMOCKA
 unit_tests = \
 	tests/unit/channel \
 	tests/unit/delta \
-	tests/unit/flags
+	tests/unit/flags \
+	tests/unit/livepath
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -24,4 +25,7 @@ tests_unit_delta_LDADD = $(UNIT_LIBS)
 tests_unit_flags_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_flags_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_flags_LDADD = $(UNIT_LIBS)
+tests_unit_livepath_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_livepath_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_livepath_LDADD = $(UNIT_LIBS)
 endif

@@ -31,6 +31,7 @@
 #include "board.h"
 #include "clock.h"
 #include "journal.h"
+#include "livepath.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define NO_VAL 0xfffffffeu
@@ -865,13 +866,29 @@ static void the_nodes_name_is_slurms(void **state)
 	json_decref(records(host_name()));
 }
 
+/* As killed ranks would, and a bit worse. */
+static void leave_live_directory(const char *board_dir, char *live)
+{
+	char name[ERGON_LIVE_NAME_MAX], path[sizeof(ERGON_LIVE_PARENT) + ERGON_LIVE_NAME_MAX + 16];
+
+	ergon_live_name(name, geteuid(), board_dir);
+	sprintf(live, ERGON_LIVE_PARENT "/%s", name);
+	CHECK(mkdir(live, 0700) == 0);
+	snprintf(path, sizeof(path), "%s/roster", live);
+	CHECK(close(open(path, O_CREAT | O_WRONLY, 0600)) == 0);
+	snprintf(path, sizeof(path), "%s/link", live);
+	CHECK(symlink(dir, path) == 0);
+	snprintf(path, sizeof(path), "%s/sub", live);
+	CHECK(mkdir(path, 0) == 0);
+}
+
 static void mpi_step(void)
 {
 	struct ergon_error err;
 	const struct ergon_board_info *info;
 	struct ergon_board *board;
 	struct stat st;
-	char path[256], *slash;
+	char path[256], live[sizeof(ERGON_LIVE_PARENT) + ERGON_LIVE_NAME_MAX], *slash;
 
 	setenv_host("LD_PRELOAD", "/users/own.so");
 	load();
@@ -900,9 +917,6 @@ static void mpi_step(void)
 	if (getuid() == 0)
 		CHECK(open(path, O_WRONLY) < 0 && errno == EACCES);
 	slash = strrchr(path, '/');
-	strcpy(slash, "/roster");
-	CHECK(stat(path, &st) == 0 && st.st_uid == host.uid && st.st_size == 0 &&
-	      (st.st_mode & 07777) == 0600);
 	*slash = '\0';
 	CHECK(stat(path, &st) == 0 && st.st_uid == host.uid && (st.st_mode & 07777) == 0500);
 	/* The owner can do what he wants in there. */
@@ -915,8 +929,11 @@ static void mpi_step(void)
 	CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0);
 	strcpy(slash, "/board/more");
 	CHECK(symlink("/etc", path) == 0);
+	*slash = '\0';
+	leave_live_directory(path, live);
 	reclaim();
 	call(EXIT);
+	CHECK(lstat(live, &st) < 0 && errno == ENOENT);
 	CHECK(ergon_board_finished(board));
 	ergon_board_close(board);
 	CHECK(host.errors == 0);
