@@ -85,6 +85,19 @@ static unsigned used_slots(const struct ergon_roster *roster)
 	return n;
 }
 
+/* The rank counted, but its ledger cannot say how much: nobody holds that. */
+static void orphan(struct ergon_roster *roster, const struct ergon_slot *slot)
+{
+	struct ergon_share share;
+
+	if (slot->from_ns == 0 || atomic_load(&slot->confirmed) ||
+	    ergon_share_read(roster, slot->upto, &share) < 0)
+		return;
+	for (uint32_t c = 0; c < roster->info.nchannels; c++)
+		roster->orphaned[c] += ergon_attrib_weight(&slot->weights, &roster->info.channels[c]) *
+				       (share.s[c] - slot->from_s[c]);
+}
+
 /* True when the slot's process is gone; closes it. */
 static bool bury(const struct ergon_keeper_config *config, unsigned i)
 {
@@ -95,6 +108,7 @@ static bool bury(const struct ergon_keeper_config *config, unsigned i)
 		return false;
 	if (!atomic_compare_exchange_strong(&slot->state, &state, ERGON_SLOT_DEAD))
 		return false;
+	orphan(config->roster, slot);
 	ergon_log(ERGON_LOG_DEBUG, ERGON_LOG_LEDGER, "rank %d (pid %d) is gone", slot->rank, slot->pid);
 	return true;
 }
@@ -115,8 +129,8 @@ unsigned ergon_keeper_others(const struct ergon_keeper_config *config)
 
 /* --- the node ledger --- */
 
-static void update_total(struct ergon_node_ledger *node, const struct ergon_share *share,
-			 uint64_t entry)
+static void update_total(struct ergon_node_ledger *node, const struct ergon_roster *roster,
+			 const struct ergon_share *share, uint64_t entry)
 {
 	struct ergon_node_total total = {
 		.entry = entry, .t_ns = share->t_ns,
@@ -126,7 +140,8 @@ static void update_total(struct ergon_node_ledger *node, const struct ergon_shar
 
 	memcpy(total.s, share->s, sizeof(total.s));
 	memcpy(total.e, share->e, sizeof(total.e));
-	memcpy(total.u, share->u, sizeof(total.u));
+	for (uint32_t c = 0; c < roster->info.nchannels; c++)
+		total.u[c] = share->u[c] + roster->orphaned[c];
 	ergon_node_ledger_update(node, &total);
 }
 
@@ -236,7 +251,7 @@ static void commit(struct ergon_keeper *k, const struct ergon_board_sample *cur,
 	}
 	k->last = *cur;
 	if (k->node.head)
-		update_total(&k->node, share, entry);
+		update_total(&k->node, roster, share, entry);
 }
 
 /* All samples that are there and were not used. */
@@ -494,15 +509,19 @@ fail:
 }
 
 /* The node's account as the roster has it; the file of an earlier keeper. */
-static void finish_node(struct ergon_node_ledger *node, const struct ergon_roster *roster,
-			bool last)
+static void finish_node(struct ergon_node_ledger *node, struct ergon_roster *roster, bool last)
 {
 	bool died = update_slots(node, roster);
+	uint64_t head = atomic_load(&roster->head);
+	struct ergon_share share;
 
+	if (head > 0 && ergon_share_read(roster, head - 1, &share) == 0)
+		update_total(node, roster, &share, head - 1);
 	if (!last) {
 		ergon_node_ledger_drop(node);
 		return;
 	}
+	*roster->node_stem = '\0';
 	atomic_store(&node->head->state, 1);
 	if (ergon_node_ledger_finish(node, "complete", died) < 0)
 		ergon_log(ERGON_LOG_WARNING, ERGON_LOG_LEDGER, "cannot write %s.csv: %s",

@@ -74,42 +74,68 @@ static void *map_allocated(int fd, size_t size)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-static int open_unless_done(int dirfd, const char *stem, char *name, size_t size)
+/* A file under a name that no other process on any node takes, until it is filled. */
+static void *make_file(int dirfd, const struct ergon_identity *id, char temp[112], size_t size)
 {
-	snprintf(name, size, "%s.csv", stem);
-	if (faccessat(dirfd, name, F_OK, 0) == 0) {
-		errno = EEXIST;
-		return -1;
-	}
-	snprintf(name, size, "%s.ledger", stem);
-	return openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-}
-
-/*
- * Make and map the first free of PREFIX SUFFIX, PREFIX-2 SUFFIX, ...;
- * stem is where the name goes.
- */
-static void *create_file(int dirfd, const char *prefix, const char *suffix, char stem[112], size_t size)
-{
-	char name[128];
 	void *map;
 	int fd, saved;
 
-	snprintf(stem, 112, "%s%s", prefix, suffix);
-	fd = open_unless_done(dirfd, stem, name, sizeof(name));
-	for (int run = 2; fd < 0 && errno == EEXIST && run < MAX_RUNS; run++) {
-		snprintf(stem, 112, "%s-%d%s", prefix, run, suffix);
-		fd = open_unless_done(dirfd, stem, name, sizeof(name));
-	}
+	snprintf(temp, 112, "ledger.%s.%llx.tmp.%ld", id->host,
+		 (unsigned long long)ergon_clock_real_ns(), (long)getpid());
+	fd = openat(dirfd, temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return NULL;
 	map = map_allocated(fd, size);
 	saved = errno;
 	if (!map)
-		unlinkat(dirfd, name, 0);
+		unlinkat(dirfd, temp, 0);
 	close(fd);
 	errno = saved;
 	return map;
+}
+
+static int publish_as(int dirfd, const char *temp, const char *stem)
+{
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s.csv", stem);
+	if (faccessat(dirfd, name, F_OK, 0) == 0) {
+		errno = EEXIST;
+		return -1;
+	}
+	snprintf(name, sizeof(name), "%s.ledger", stem);
+	if (linkat(dirfd, temp, dirfd, name, 0) == 0)
+		return unlinkat(dirfd, temp, 0);
+	/* A file system without links. */
+	return errno == EPERM ? renameat(dirfd, temp, dirfd, name) : -1;
+}
+
+/*
+ * Give the filled file the first free name of PREFIX SUFFIX, PREFIX-2
+ * SUFFIX, ... It is in stem before the file has it: who finds the stem and
+ * no file knows that we were killed in between.
+ */
+static int publish(int dirfd, const char *temp, const char *prefix, const char *suffix,
+		   char stem[112])
+{
+	int rc = -1;
+
+	errno = EEXIST;
+	for (int run = 1; rc < 0 && errno == EEXIST && run < MAX_RUNS; run++) {
+		if (run == 1)
+			snprintf(stem, 112, "%s%s", prefix, suffix);
+		else
+			snprintf(stem, 112, "%s-%d%s", prefix, run, suffix);
+		rc = publish_as(dirfd, temp, stem);
+	}
+	if (rc < 0) {
+		int saved = errno;
+
+		*stem = '\0';
+		unlinkat(dirfd, temp, 0);
+		errno = saved;
+	}
+	return rc;
 }
 
 static void fill_rank(struct ergon_rank_head *head, const struct ergon_identity *id)
@@ -132,32 +158,42 @@ static void fill_rank(struct ergon_rank_head *head, const struct ergon_identity 
 	COPY(head->scope, "none");
 }
 
-int ergon_ledger_create(struct ergon_ledger *ledger, const char *output_dir,
-			const struct ergon_identity *id, struct ergon_error *err)
+static int create_rank_file(struct ergon_ledger *ledger, int dirfd, const struct ergon_identity *id)
 {
-	char prefix[80], suffix[24];
-	int dirfd;
+	char prefix[80], suffix[24], temp[112];
 
-	memset(ledger, 0, sizeof(*ledger));
-	dirfd = ergon_step_dir(output_dir, id, ledger->dir, sizeof(ledger->dir), err);
-	if (dirfd < 0)
-		return -1;
-	snprintf(prefix, sizeof(prefix), "rank.%s", id->ns);
-	if (id->rank >= 0)
-		snprintf(suffix, sizeof(suffix), ".%d", id->rank);
-	else
-		snprintf(suffix, sizeof(suffix), ".pid%ld", (long)getpid());
-	ledger->head = create_file(dirfd, prefix, suffix, ledger->stem, RANK_SIZE);
-	if (!ledger->head)
-		ergon_error_set(err, "cannot make a file in %s: %s; set ERGON_OUTPUT_DIR to a "
-				"directory that can be written to", ledger->dir, strerror(errno));
-	close(dirfd);
+	ledger->head = make_file(dirfd, id, temp, RANK_SIZE);
 	if (!ledger->head)
 		return -1;
 	ledger->rows = (struct ergon_row *)(ledger->head + 1);
 	fill_rank(ledger->head, id);
 	ergon_ledger_add_row(ledger, "main", ERGON_ACTIVITY_APP, "");
-	return 0;
+	snprintf(prefix, sizeof(prefix), "rank.%s", id->ns);
+	if (id->rank >= 0)
+		snprintf(suffix, sizeof(suffix), ".%d", id->rank);
+	else
+		snprintf(suffix, sizeof(suffix), ".pid%ld", (long)getpid());
+	if (publish(dirfd, temp, prefix, suffix, ledger->stem) == 0)
+		return 0;
+	ergon_ledger_drop(ledger);
+	return -1;
+}
+
+int ergon_ledger_create(struct ergon_ledger *ledger, const char *output_dir,
+			const struct ergon_identity *id, struct ergon_error *err)
+{
+	int dirfd, rc;
+
+	memset(ledger, 0, sizeof(*ledger));
+	dirfd = ergon_step_dir(output_dir, id, ledger->dir, sizeof(ledger->dir), err);
+	if (dirfd < 0)
+		return -1;
+	rc = create_rank_file(ledger, dirfd, id);
+	if (rc < 0)
+		ergon_error_set(err, "cannot make a file in %s: %s; set ERGON_OUTPUT_DIR to a "
+				"directory that can be written to", ledger->dir, strerror(errno));
+	close(dirfd);
+	return rc;
 }
 
 uint32_t ergon_ledger_add_row(struct ergon_ledger *ledger, const char *phase,
@@ -262,27 +298,39 @@ static struct ergon_node_head *continue_file(int dirfd, const char *stem)
 	return map;
 }
 
+static struct ergon_node_head *create_node_file(int dirfd, const struct ergon_identity *id,
+						const struct ergon_board_info *info,
+						char stem[112])
+{
+	char prefix[80], temp[112];
+	struct ergon_node_head *head = make_file(dirfd, id, temp, NODE_SIZE);
+
+	if (!head)
+		return NULL;
+	fill_node(head, id, info);
+	snprintf(prefix, sizeof(prefix), "node.%s", id->host);
+	if (publish(dirfd, temp, prefix, "", stem) == 0)
+		return head;
+	munmap(head, NODE_SIZE);
+	return NULL;
+}
+
 int ergon_node_ledger_open(struct ergon_node_ledger *node, const char *output_dir,
 			   const struct ergon_identity *id, const struct ergon_board_info *info,
 			   char stem[112], struct ergon_error *err)
 {
-	char prefix[80];
 	int dirfd;
 
 	memset(node, 0, sizeof(*node));
 	dirfd = ergon_step_dir(output_dir, id, node->dir, sizeof(node->dir), err);
 	if (dirfd < 0)
 		return -1;
-	if (*stem) {
+	if (*stem)
 		node->head = continue_file(dirfd, stem);
-	} else {
-		snprintf(prefix, sizeof(prefix), "node.%s", id->host);
-		node->head = create_file(dirfd, prefix, "", stem, NODE_SIZE);
-		if (node->head)
-			fill_node(node->head, id, info);
-	}
 	if (!node->head)
-		ergon_error_set(err, "cannot use a node file in %s: %s", node->dir, strerror(errno));
+		node->head = create_node_file(dirfd, id, info, stem);
+	if (!node->head)
+		ergon_error_set(err, "cannot make a file in %s: %s", node->dir, strerror(errno));
 	close(dirfd);
 	if (!node->head)
 		return -1;

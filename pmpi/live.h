@@ -71,6 +71,8 @@ struct ergon_slot {
 	_Atomic int32_t rank;     /* in MPI_COMM_WORLD, -1 unknown */
 	int32_t pid;
 	uint32_t share;           /* enum ergon_share_mode the rank asked for */
+	_Atomic uint32_t confirmed; /* the rank's ledger knows that it counts */
+	uint32_t reserved;
 	uint64_t join_ns;         /* count from here on */
 	uint64_t from;            /* share entry at which the rank began to count */
 	uint64_t from_ns;
@@ -97,6 +99,8 @@ struct ergon_roster {
 	_Atomic uint32_t ready;         /* info is valid; with no channels: info.reason says why */
 	uint32_t reserved;
 	char node_stem[112];            /* the node ledger's name, for the next keeper */
+	/* Held by ranks that died before their ledger knew it: unattributed. */
+	double orphaned[ERGON_BOARD_MAX_CHANNELS];
 	struct ergon_board_info info;
 	struct ergon_slot slots[ERGON_LIVE_SLOTS];
 	struct ergon_share ring[ERGON_LIVE_RING];

@@ -309,6 +309,11 @@ void ergon_live_set_rank(struct ergon_live *live, int32_t rank)
 	atomic_store(&live->roster->slots[live->slot].rank, rank);
 }
 
+void ergon_live_confirm(struct ergon_live *live)
+{
+	atomic_store(&live->roster->slots[live->slot].confirmed, 1);
+}
+
 void ergon_live_wait(struct ergon_live *live, uint64_t max_ns)
 {
 	const struct ergon_roster *roster = live->roster;

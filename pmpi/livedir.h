@@ -29,6 +29,9 @@ unsigned ergon_live_slot_index(const struct ergon_live *live);
 /* The rank may be known only after the slot was claimed. */
 void ergon_live_set_rank(struct ergon_live *live, int32_t rank);
 
+/* Our ledger now tells how to finish it; before, energy we hold is nobody's when we die. */
+void ergon_live_confirm(struct ergon_live *live);
+
 /*
  * Wait until the keeper counts us or has said that there is no energy; at
  * most max_ns, and not at all when samples are too far apart for that.

@@ -252,6 +252,7 @@ static void try_admission(struct ergon_tally *t, uint32_t row, uint64_t now_ns)
 	t->entry = slot->from;
 	atomic_store(&head->last_entry, slot->from);
 	head->slot = (int32_t)ergon_live_slot_index(t->live);
+	ergon_live_confirm(t->live);
 	t->admitted = true;
 }
 

@@ -22,6 +22,7 @@ mpi_scripts = \
 	tests/mpi/mock.sh \
 	tests/mpi/untouched.sh \
 	tests/mpi/programs.sh \
+	tests/mpi/random_kills.sh \
 	tests/mpi/shares.sh \
 	tests/mpi/hosts.sh \
 	tests/mpi/endings.sh \
