@@ -153,6 +153,8 @@ static void end(const char *state, uint64_t patience_ns)
 		return;
 	self.tally = NULL;
 	ergon_tally_end(&our.tally);
+	atomic_store(&head->state, strcmp(state, "aborted") == 0 ? ERGON_LEDGER_ABORTED :
+				   ERGON_LEDGER_ENDED);
 	if (!head->measured && head->rank <= 0 && strcmp(state, "aborted") != 0)
 		fprintf(stderr, "ergon: no energy measured: %s; times are in %s\n",
 			head->reason[0] ? head->reason : "the run was too short", our.tally.ledger.dir);

@@ -73,11 +73,18 @@ struct ergon_row {
 	double joules[ERGON_COLUMN_COUNT];
 };
 
+/* State of a ledger. Past RUNNING: killed while the CSV was being written. */
+enum {
+	ERGON_LEDGER_RUNNING,
+	ERGON_LEDGER_ENDED,
+	ERGON_LEDGER_ABORTED
+};
+
 struct ergon_rank_head {
 	char magic[8];
 	uint32_t head_size;       /* sizeof(struct ergon_rank_head) of the writer */
 	uint32_t row_size;
-	_Atomic uint32_t state;   /* 0 running, 1 complete, 2 aborted */
+	_Atomic uint32_t state;   /* ERGON_LEDGER_... */
 	_Atomic uint32_t nrows;
 	_Atomic uint32_t current; /* row the rank is in */
 	int32_t rank, size, local_rank;

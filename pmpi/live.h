@@ -16,6 +16,9 @@
  *     W[c]  = sum over present ranks of weight(rank, c)
  *     if W[c] > 0:  S[c] += energy / W[c]   else  U[c] += energy
  *
+ * (where the step has a part of the node only, info.node_share of the
+ * energy goes that way and the rest to U)
+ *
  * A rank's energy between two samples is weight * (S[b] - S[a]): no
  * interval is lost however seldom the rank looks, all ranks agree, and
  * sum(ranks) + U = E by construction. Entries are committed by advancing

@@ -69,6 +69,19 @@ all() {
 		ok "spawn: does not work here without us either"
 	fi
 
+	# The preload in the environment of everything: timeout, launcher, its helpers.
+	name="preloaded launcher"
+	rm -rf "$results"
+	mkdir "$results"
+	(
+		export LD_PRELOAD="$lib"
+		launch 2 "" ERGON_OUTPUT_DIR="$results" ERGON_MECHANISM=model -- "$bin/programs" ring
+	)
+	check "preloaded launcher: exit status" [ $? = 0 ]
+	check "preloaded launcher: nothing on stderr" [ ! -s "$err" ]
+	check "preloaded launcher: two ranks, one node, nothing else" \
+		[ "$(find "$results" -type f | wc -l)" = 3 ]
+
 	name=singleton
 	rm -rf "$results"
 	mkdir "$results"
