@@ -186,6 +186,9 @@ static int on_value(void *arg, const char *section, const char *name, const char
 			continue;
 		if (set_value(load->conf, &keys[i], value) == 0)
 			return 1;
+		/* ini_parse goes on, and returns the line of the first mistake. */
+		if (load->failed)
+			return 0;
 		ergon_error_set(load->err, "%s: %s = '%s': expected %s", load->path,
 				keys[i].name, value, expects(&keys[i], buf, sizeof(buf)));
 		load->failed = true;

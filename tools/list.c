@@ -64,8 +64,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 		case 'h':
 			usage(stdout);
 			return ERGON_EXIT_OK + 1;
-		default:
-			usage(stderr);
+		default: /* getopt_long has said what */
+			fprintf(stderr, "`ergon list --help` explains the options\n");
 			return ERGON_EXIT_USAGE + 1;
 		}
 	}
@@ -224,8 +224,10 @@ int ergon_cmd_list(int argc, char **argv)
 	}
 	if (rc != ERGON_EXIT_OK) {
 		fflush(stdout);
-		fprintf(stderr, "ergon list: %s%s\n", f.nbackends ? "nothing to measure with: " : "",
-			err.text);
+		fprintf(stderr, "ergon list: %s%s%s\n",
+			f.nbackends ? "nothing to measure with: " : "", err.text,
+			f.nbackends && !o.mechanisms && !machine.conf.allow_model ?
+				"; AllowModel = yes in ergon.conf permits estimates" : "");
 	}
 	ergon_meter_close(meter);
 	machine_close(&machine);

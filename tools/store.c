@@ -525,7 +525,8 @@ struct ergon_store *ergon_store_open(const char *path, enum ergon_store_mode mod
 		return NULL;
 	if (mode == ERGON_STORE_READ && access(path, R_OK) < 0) {
 		ergon_error_set(err, "%s: %s%s", path, strerror(errno),
-				errno == ENOENT ? "; `ergon ingest` creates it" : "");
+				errno == ENOENT ? "; `ergon ingest` creates it" :
+				errno == EACCES ? "; its group may read it" : "");
 		return NULL;
 	}
 	s = calloc(1, sizeof(*s));

@@ -48,9 +48,16 @@ done
 export ERGON_SYSROOT="$machines/vm-nothing"
 expect_rc 0 "$ergon" list -m model --json
 grep -q '"scope": "estimate"' "$tmp/out" || fail "the model's scope"
+expect_rc 1 "$ergon" list
+grep -q 'AllowModel = yes' "$tmp/err" || fail "not told how to permit the model"
 printf 'AllowModel = yes\nModelIdleWatts = 50\nModelMaxWatts = 75\n' > "$tmp/ergon.conf"
 expect_rc 0 "$ergon" list --config "$tmp/ergon.conf"
 grep -q '50 W idle, 75 W busy' "$tmp/out" || fail "the model ignores the configuration"
+
+# --- of several mistakes the first, with its line ---
+printf '# site\nFreq = 0\nAllowModel = maybe\n' > "$tmp/ergon.conf"
+expect_rc 1 "$ergon" list --config "$tmp/ergon.conf"
+grep -q "ergon.conf:2: Freq = '0'" "$tmp/err" || fail "not the line of the mistake"
 
 # --- wrong usage ---
 expect_rc 2 "$ergon" list --nonsense
