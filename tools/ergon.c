@@ -8,7 +8,7 @@
 #include "environ.h"
 #include "log.h"
 
-static const struct {
+static const struct command {
 	const char *name;
 	ergon_command_f *run;
 	const char *help;
@@ -33,8 +33,29 @@ static void usage(FILE *out)
 	fprintf(out, "\n`ergon COMMAND --help` explains a command.\n");
 }
 
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strcmp(name, commands[i].name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+/* getopt's messages begin with argv[0]: let them tell `ergon stat` from stat. */
+static int run(const struct command *command, int argc, char **argv)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "ergon %s", command->name);
+	argv[0] = name;
+	return command->run(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
+	static char help_option[] = "--help";
+	const struct command *command;
+
 	ergon_log_set_sink(ergon_log_to_stderr);
 	ergon_log_enable(ergon_env_get(ERGON_ENV_DEBUG));
 	if (argc < 2) {
@@ -49,9 +70,14 @@ int main(int argc, char **argv)
 		printf("ergon %s\n", PACKAGE_VERSION);
 		return ERGON_EXIT_OK;
 	}
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (strcmp(argv[1], commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
+	command = find(argv[1]);
+	/* `ergon help stat` is `ergon stat --help`. */
+	if (command && argc == 3 && command->run == ergon_cmd_help && find(argv[2])) {
+		command = find(argv[2]);
+		argv[2] = help_option;
+	}
+	if (command)
+		return run(command, argc - 1, argv + 1);
 	fprintf(stderr, "ergon: no command '%s'; `ergon --help` lists them\n", argv[1]);
 	return ERGON_EXIT_USAGE;
 }

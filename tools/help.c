@@ -25,12 +25,18 @@ static const struct {
 
 int ergon_cmd_help(int argc, char **argv)
 {
+	static const char usage[] = "usage: ergon help config|environment|flags|COMMAND\n";
+
+	if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+		fputs(usage, stdout);
+		return ERGON_EXIT_OK;
+	}
 	for (size_t i = 0; argc == 2 && i < sizeof(topics) / sizeof(topics[0]); i++) {
 		if (strcmp(argv[1], topics[i].name) == 0) {
 			topics[i].print(stdout);
 			return ERGON_EXIT_OK;
 		}
 	}
-	fprintf(stderr, "usage: ergon help config|environment|flags\n");
+	fputs(usage, stderr);
 	return ERGON_EXIT_USAGE;
 }

@@ -117,6 +117,16 @@ static bool parse_hz(const char *text, double *hz)
 	return true;
 }
 
+/* `--json -- true` would write a file named "--". */
+static bool is_file(const char *value)
+{
+	if (value[0] != '-' || !value[1])
+		return true;
+	fprintf(stderr, "ergon stat: '%s' is an option, not a FILE; a file's name: './%s'\n",
+		value, value);
+	return false;
+}
+
 /* Take one option; false when its value is wrong (and said so). */
 static bool take_option(struct options *o, int c, const char *value)
 {
@@ -130,10 +140,10 @@ static bool take_option(struct options *o, int c, const char *value)
 		return parse_domains(value, &o->domains);
 	case 'o':
 		o->samples = value;
-		return true;
+		return is_file(value);
 	case 'j':
 		o->json = value;
-		return true;
+		return is_file(value);
 	case 'l':
 		o->label = value;
 		return true;

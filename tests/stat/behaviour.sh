@@ -48,6 +48,13 @@ check_exit 1 "a configuration that is not there" "$ergon" stat --config "$tmp/no
 check "nothing was run" absent "$tmp/ran"
 check_exit 0 "help" "$ergon" stat --help
 check "help is on stdout" grep -q -- '--domains' "$tmp/out"
+check_exit 0 "help by the other way" "$ergon" help stat
+check "the same help" grep -q -- '--domains' "$tmp/out"
+check_exit 0 "help about help" "$ergon" help --help
+check_exit 2 "no such option" "$ergon" stat --nonsense
+check "told by ergon" says "^ergon stat: "
+check_exit 2 "JSON without a file" "$ergon" stat --json -- touch "$tmp/ran"
+check "told what is wrong" says "'--' is an option"
 check_exit 4 "a full disk does not hide the status" "$ergon" stat -o /dev/full --json /dev/full -- sh -c 'exit 4'
 check "but it is told" says "/dev/full: .*No space"
 
