@@ -23,5 +23,4 @@ EXTRA_DIST += \
 	doc/HOWTO-test.md \
 	doc/INTERNALS.md \
 	doc/benchmarks.md \
-	doc/decisions.md \
-	doc/formats.md
+	doc/decisions.md

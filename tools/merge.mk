@@ -28,4 +28,4 @@ merge_sources = \
 ergon_SOURCES += $(merge_sources) tools/merge_main.c
 ergon_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/pmpi
 ergon_LDADD += -lm
-dist_doc_DATA += doc/reading-the-result.md
+dist_userdoc_DATA += doc/reading-the-result.md

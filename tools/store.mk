@@ -40,4 +40,4 @@ ergon_SOURCES += \
 ergon_LDADD += libergonstore.la
 endif
 
-dist_doc_DATA += doc/accounting.md
+dist_userdoc_DATA += doc/accounting.md
