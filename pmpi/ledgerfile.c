@@ -53,8 +53,8 @@ int ergon_step_dir(const char *output_dir, const struct ergon_identity *id, char
 	if (n < 0 || (size_t)n >= size)
 		return ergon_error_set(err, "ERGON_OUTPUT_DIR is too long");
 	if (mkdir(path, 0777) < 0 && errno != EEXIST)
-		return ergon_error_set(err, "cannot make %s: %s; set ERGON_OUTPUT_DIR to a directory "
-				       "that can be written to", path, strerror(errno));
+		return ergon_error_set(err, "cannot make %s: %s; set ERGON_OUTPUT_DIR (srun: out=) "
+				       "to a directory that can be written to", path, strerror(errno));
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return ergon_error_set(err, "cannot open %s: %s", path, strerror(errno));
