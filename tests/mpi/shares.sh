@@ -19,7 +19,7 @@ done
 packages=$(nproc --all)
 [ "$packages" = 2 ] || echo "note: $packages CPUs, the first two may be of one package"
 
-# run PACKAGES SHARE CPUS0 CPUS1: two ranks for 1.5 s
+# run PACKAGES SHARE CPUS0 CPUS1: two ranks for 2.5 s
 run() {
 	rm -rf "$work"/ergon.*
 	tasks=
@@ -28,7 +28,7 @@ run() {
 		(
 			export LD_PRELOAD="$lib" PMI_RANK=$r PMI_SIZE=2 ERGON_OUTPUT_DIR="$work" \
 				ERGON_SYSROOT="$work/sysroot$1" ERGON_MECHANISM=perf ERGON_SHARE="$2"
-			exec taskset -c "$cpus" "$work/mockrank" 1.5 2>>"$err"
+			exec taskset -c "$cpus" "$work/mockrank" 2.5 2>>"$err"
 		) &
 		tasks="$tasks $!"
 		r=$((r + 1))
@@ -40,9 +40,9 @@ run() {
 
 joules() { awk -F, '!/^#/ && !/^phase/ { j += $7 } END { printf "%.9f\n", j }' "$dir"/rank.*."$1".csv; }
 
-# ratio GOT WANT: within 10 %, the ranks do not begin and end together
+# ratio GOT WANT: within 25 %, the ranks do not begin and end together
 ratio() {
-	awk -v g="$1" -v w="$2" 'BEGIN { printf "%.4f, expected %.4f\n", g, w; exit !(g > w * 0.9 && g < w * 1.1) }'
+	awk -v g="$1" -v w="$2" 'BEGIN { printf "%.4f, expected %.4f\n", g, w; exit !(g > w * 0.75 && g < w * 1.25) }'
 }
 
 : >"$err"
