@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "mapfile.h"
+
 #define BOARD_MAGIC 0x6472616f62677265u /* "ergboard" */
 #define BOARD_VERSION 1u
 #define BOARD_MAX_RING (1u << 20)
@@ -177,24 +179,6 @@ static void fill_header(struct board_header *h, const struct ergon_board_info *i
 	atomic_store_explicit(&h->magic, BOARD_MAGIC, memory_order_release);
 }
 
-/* An open, allocated file of the given size mapped for writing, or NULL + errno. */
-static void *make_mapping(int fd, size_t size)
-{
-	void *map;
-	int rc;
-
-	if (fchmod(fd, 0444) < 0)
-		return NULL;
-	/* Allocate now: on a full tmpfs this fails, a later store would be SIGBUS. */
-	rc = posix_fallocate(fd, 0, (off_t)size);
-	if (rc != 0) {
-		errno = rc;
-		return NULL;
-	}
-	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	return map == MAP_FAILED ? NULL : map;
-}
-
 struct ergon_board *ergon_board_create(int dirfd, const char *name,
 				       const struct ergon_board_info *info,
 				       const struct ergon_board_cpu *cpus,
@@ -224,7 +208,7 @@ struct ergon_board *ergon_board_create(int dirfd, const char *name,
 		ergon_error_set(err, "cannot create the board '%s': %s", name, strerror(errno));
 		return NULL;
 	}
-	map = make_mapping(fd, size);
+	map = fchmod(fd, 0444) < 0 ? NULL : ergon_mapfile(fd, size);
 	if (map)
 		b = board_over(map, size);
 	saved = errno;

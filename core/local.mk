@@ -19,7 +19,9 @@ libergonbase_la_SOURCES = \
 	core/livepath.c \
 	core/livepath.h \
 	core/log.c \
-	core/log.h
+	core/log.h \
+	core/mapfile.c \
+	core/mapfile.h
 
 libergoncore_la_SOURCES = \
 	core/conf.c \

@@ -12,6 +12,7 @@
 
 #include "clock.h"
 #include "live.h"
+#include "mapfile.h"
 #include "rankcsv.h"
 
 #define MAX_RUNS 1000
@@ -61,19 +62,6 @@ int ergon_step_dir(const char *output_dir, const struct ergon_identity *id, char
 	return fd;
 }
 
-static void *map_allocated(int fd, size_t size)
-{
-	void *map;
-	int rc = posix_fallocate(fd, 0, (off_t)size);
-
-	if (rc != 0) {
-		errno = rc;
-		return NULL;
-	}
-	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	return map == MAP_FAILED ? NULL : map;
-}
-
 /* A file under a name that no other process on any node takes, until it is filled. */
 static void *make_file(int dirfd, const struct ergon_identity *id, char temp[112], size_t size)
 {
@@ -85,7 +73,7 @@ static void *make_file(int dirfd, const struct ergon_identity *id, char temp[112
 	fd = openat(dirfd, temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return NULL;
-	map = map_allocated(fd, size);
+	map = ergon_mapfile(fd, size);
 	saved = errno;
 	if (!map)
 		unlinkat(dirfd, temp, 0);
@@ -293,7 +281,7 @@ static struct ergon_node_head *continue_file(int dirfd, const char *stem)
 	fd = openat(dirfd, name, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
-	map = map_allocated(fd, NODE_SIZE);
+	map = ergon_mapfile(fd, NODE_SIZE);
 	close(fd);
 	return map;
 }

@@ -22,6 +22,7 @@
 #include "livepath.h"
 #include "locks.h"
 #include "log.h"
+#include "mapfile.h"
 #include "sampling.h"
 
 #define ATTEMPTS 50
@@ -127,16 +128,9 @@ static int open_files(struct ergon_live *live, struct ergon_error *err)
 		return errno == ENOENT ? 1 : ergon_error_set(err, "cannot open %s/roster: %s",
 							     live->dir, strerror(errno));
 	live->fd = move_high(live->fd);
-	rc = fstat(live->fd, &st) == 0 && st.st_size == sizeof(*live->roster) ? 0 :
-	     posix_fallocate(live->fd, 0, sizeof(*live->roster));
-	if (rc != 0)
-		return ergon_error_set(err, "cannot allocate %s/roster: %s", live->dir, strerror(rc));
-	live->roster = mmap(NULL, sizeof(*live->roster), PROT_READ | PROT_WRITE, MAP_SHARED,
-			    live->fd, 0);
-	if (live->roster == MAP_FAILED) {
-		live->roster = NULL;
-		return ergon_error_set(err, "cannot map %s/roster: %s", live->dir, strerror(errno));
-	}
+	live->roster = ergon_mapfile(live->fd, sizeof(*live->roster));
+	if (!live->roster)
+		return ergon_error_set(err, "cannot allocate %s/roster: %s", live->dir, strerror(errno));
 	return 0;
 }
 

@@ -46,6 +46,13 @@ check "every function has a row with its calls and its activity" awk -F, -v tabl
 		exit bad
 	}' "$csv"
 
+# A limit on file sizes costs the results, not the job: no SIGXFSZ.
+for blocks in 2 20 200 2000; do
+	(ulimit -f $blocks; timeout -k 5 60 env PMI_RANK=0 PMI_SIZE=1 ERGON_OUTPUT_DIR="$work" \
+		ERGON_MECHANISM=model LD_PRELOAD="$lib" "$work/program" 2>"$err" >/dev/null)
+	check "ulimit -f $blocks" [ $? = 0 ]
+done
+
 # A shuffled table must be noticed, or this test proves nothing.
 sed 's/mock_args\[3\] = a3;/mock_args[3] = a2;/' "$work/library.c" >"$work/wrong.c"
 "$CC" -O1 -shared -fPIC -o "$work/libmock.so" "$work/wrong.c"

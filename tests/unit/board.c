@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -375,6 +376,24 @@ static void readers_never_see_a_torn_sample(void **state)
 	ergon_board_close(w);
 }
 
+/* The kernel's own answer is SIGXFSZ, which would end the job. */
+static void a_limit_on_file_sizes_refuses_the_board(void **state)
+{
+	const struct place *p = *state;
+	struct ergon_board_info info = good_info();
+	struct rlimit saved, small;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &saved), 0);
+	small = saved;
+	small.rlim_cur = 4096;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	errno = 0;
+	assert_null(ergon_board_create(p->dirfd, "board", &info, two_cpus, 4096, NULL));
+	assert_int_equal(errno, EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &saved), 0);
+	assert_int_equal(access(p->path, F_OK), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +404,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(random_damage_is_survived, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_reader_sees_what_was_published, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_channels_is_a_board_with_a_reason, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_limit_on_file_sizes_refuses_the_board, setup, teardown),
 		cmocka_unit_test_setup_teardown(readers_never_see_a_torn_sample, setup, teardown),
 	};
 
