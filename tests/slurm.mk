@@ -29,5 +29,7 @@ if HAVE_SLURM
 TESTS += $(slurm_tests)
 endif
 dist_check_SCRIPTS += $(slurm_tests)
-EXTRA_DIST += tests/slurm/common
+EXTRA_DIST += \
+	tests/bench/bench_slurm.sh \
+	tests/slurm/common
 CLEANFILES += tests/slurm/lock

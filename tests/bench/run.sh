@@ -8,5 +8,8 @@ echo "$(date -u +%Y-%m-%d), $(uname -m), $(nproc) CPUs,$(awk -F: '/^model name/ 
 for part in "${top_srcdir:?make bench sets it}"/tests/bench/bench_*.sh; do
 	echo
 	echo "== $(basename "$part" .sh | sed 's/^bench_//')"
-	sh "$part" || echo "not measured (exit $?)"
+	case $(head -n 1 "$part") in
+	*bash) bash "$part" ;;
+	*) sh "$part" ;;
+	esac || echo "not measured (exit $?)"
 done
