@@ -155,6 +155,14 @@ static void summarise(const struct run *run)
 	fputc('\n', stderr);
 }
 
+/* The plugin makes the spool at the first step; a timer may look before that. */
+static bool nothing_yet(const struct ergon_conf *conf)
+{
+	struct stat st;
+
+	return stat(conf->spool_dir, &st) < 0 && errno == ENOENT;
+}
+
 static int ingest(const struct ergon_conf *conf, char **paths, bool quiet)
 {
 	struct run run = { .failed = false };
@@ -163,6 +171,12 @@ static int ingest(const struct ergon_conf *conf, char **paths, bool quiet)
 	const char *path = ergon_store_path(conf->store, &err);
 	int result = 0;
 
+	if (!*paths && nothing_yet(conf)) {
+		if (!quiet)
+			fprintf(stderr, "ergon ingest: no %s: no step has been measured here yet\n",
+				conf->spool_dir);
+		return ERGON_EXIT_OK;
+	}
 	if (path)
 		run.ingest.store = ergon_store_open(path, ERGON_STORE_WRITE, &err);
 	if (!run.ingest.store) {

@@ -205,6 +205,14 @@ expect_sums "after $kills kills" "60000 84000000"
 [ "$(sort "$site/db/ergon.db.quarantine" | cut -f 4 | uniq | wc -l)" = 6 ] &&
 	[ "$(wc -l <"$site/db/ergon.db.quarantine")" = 6 ] || fail "quarantine after kills"
 
+# --- before the first step: nothing to do, nothing made
+site early
+rmdir "$site/spool"
+ingest || fail "no spool yet: exit"
+grep -q "no $site/spool: no step has been measured" "$site/log" || fail "no spool yet: no reason"
+[ ! -e "$site/db" ] || fail "no spool yet: a store was made"
+[ -z "$("$ergon" ingest --config "$site/conf" --quiet 2>&1)" ] || fail "no spool yet: not quiet"
+
 # --- clear words when it cannot be done
 site wrong
 "$ergon" ingest --config "$site/none" 2>"$site/err"; [ $? = 1 ] || fail "missing configuration: exit"
