@@ -155,9 +155,11 @@ static void end(const char *state, uint64_t patience_ns)
 	ergon_tally_end(&our.tally);
 	atomic_store(&head->state, strcmp(state, "aborted") == 0 ? ERGON_LEDGER_ABORTED :
 				   ERGON_LEDGER_ENDED);
-	if (!head->measured && head->rank <= 0 && strcmp(state, "aborted") != 0)
-		fprintf(stderr, "ergon: no energy measured: %s; times are in %s\n",
-			head->reason[0] ? head->reason : "the run was too short", our.tally.ledger.dir);
+	if (!head->measured && !head->reason[0])
+		strcpy(head->reason, "no sample was taken while the rank ran");
+	else if (!head->measured && head->rank <= 0 && strcmp(state, "aborted") != 0)
+		fprintf(stderr, "ergon: no energy measured: %s; times are in %s\n", head->reason,
+			our.tally.ledger.dir);
 	if (ergon_ledger_finish(&our.tally.ledger, state) < 0)
 		fprintf(stderr, "ergon: cannot write %s/%s.csv: %s\n", our.tally.ledger.dir,
 			our.tally.ledger.stem, strerror(errno));

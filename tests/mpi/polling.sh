@@ -26,7 +26,9 @@ pattern() {
 	rm -rf "$work"/ergon.*
 	LD_PRELOAD=$lib PMI_RANK=0 PMI_SIZE=1 ERGON_OUTPUT_DIR=$work ERGON_MECHANISM=model \
 		timeout -k 5 60 "$work/polling" "$name" >"$out" 2>"$err"
-	check "$name: exit status" [ $? = 0 ]
+	status=$?
+	check "$name: exit status $status" [ $status = 0 ]
+	cat "$err"
 	csv=$(find "$work" -name 'rank.*.csv')
 	check "$name: whole" whole "$csv" complete
 	read -r polls app <"$out"
