@@ -171,7 +171,7 @@ static int ingest(const struct ergon_conf *conf, char **paths, bool quiet)
 	const char *path = ergon_store_path(conf->store, &err);
 	int result = 0;
 
-	if (!*paths && nothing_yet(conf)) {
+	if (path && !*paths && nothing_yet(conf)) {
 		if (!quiet)
 			fprintf(stderr, "ergon ingest: no %s: no step has been measured here yet\n",
 				conf->spool_dir);
