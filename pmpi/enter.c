@@ -16,6 +16,7 @@
 #include "attrib.h"
 #include "environ.h"
 #include "log.h"
+#include "say.h"
 #include "tally.h"
 
 /* A follower waits for the leader, which opens the counters meanwhile. */
@@ -59,7 +60,7 @@ static void in_child(void)
 static void complain(const char *text)
 {
 	if (our.id.local_rank <= 0)
-		fprintf(stderr, "ergon: %s\n", text);
+		ergon_say("%s", text);
 }
 
 static void set_output_dir(void)
@@ -158,11 +159,11 @@ static void end(const char *state, uint64_t patience_ns)
 	if (!head->measured && !head->reason[0])
 		strcpy(head->reason, "no sample was taken while the rank ran");
 	else if (!head->measured && head->rank <= 0 && strcmp(state, "aborted") != 0)
-		fprintf(stderr, "ergon: no energy measured: %s; times are in %s\n", head->reason,
-			our.tally.ledger.dir);
+		ergon_say("no energy measured: %s; times are in %s", head->reason,
+			  our.tally.ledger.dir);
 	if (ergon_ledger_finish(&our.tally.ledger, state) < 0)
-		fprintf(stderr, "ergon: cannot write %s/%s.csv: %s\n", our.tally.ledger.dir,
-			our.tally.ledger.stem, strerror(errno));
+		ergon_say("cannot write %s/%s.csv: %s", our.tally.ledger.dir,
+			  our.tally.ledger.stem, strerror(errno));
 	if (our.live)
 		ergon_live_close(our.live, patience_ns);
 	/* Else the thread that keeps time may be on its way through a hook. */

@@ -27,6 +27,8 @@ libergon_mpi_la_SOURCES = \
 	pmpi/rankcsv.c \
 	pmpi/rankcsv.h \
 	pmpi/sampling.h \
+	pmpi/say.c \
+	pmpi/say.h \
 	pmpi/stamp.c \
 	pmpi/stamp.h \
 	pmpi/tally.c \

@@ -5,6 +5,7 @@
  * MPI_Init. So failures are not cached, the library that helped is.
  */
 #include "next.h"
+#include "say.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -88,8 +89,8 @@ ergon_any_f *ergon_next_find(unsigned call)
 		symbol = ergon_next_symbol(pmpi);
 	if (!symbol) {
 		if (!atomic_exchange(&told[call], 1))
-			fprintf(stderr, "ergon: the MPI library of this program has no %s; the call fails\n",
-				pmpi + 1);
+			ergon_say("the MPI library of this program has no %s; the call fails",
+				  pmpi + 1);
 		errno = saved;
 		return (ergon_any_f *)absent;
 	}

@@ -53,6 +53,14 @@ for blocks in 2 20 200 2000; do
 	check "ulimit -f $blocks" [ $? = 0 ]
 done
 
+# Nor does the line that says so end it: stderr is a file at its limit, a broken pipe.
+(ulimit -f 0; timeout -k 5 60 env PMI_RANK=0 PMI_SIZE=1 ERGON_OUTPUT_DIR=/nonexistent \
+	LD_PRELOAD="$lib" "$work/program" 2>"$err" >/dev/null)
+check "ulimit -f 0" [ $? = 0 ]
+(timeout -k 5 60 env PMI_RANK=0 PMI_SIZE=1 ERGON_OUTPUT_DIR=/nonexistent \
+	LD_PRELOAD="$lib" "$work/program" 2>&1 >/dev/null; echo $? >"$work/rc") | :
+check "stderr is a broken pipe" [ "$(cat "$work/rc")" = 0 ]
+
 # A shuffled table must be noticed, or this test proves nothing.
 sed 's/mock_args\[3\] = a3;/mock_args[3] = a2;/' "$work/library.c" >"$work/wrong.c"
 "$CC" -O1 -shared -fPIC -o "$work/libmock.so" "$work/wrong.c"
