@@ -6,7 +6,6 @@
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +19,9 @@
 #include "flags.h"
 #include "sampler.h"
 #include "share.h"
+#include "thread.h"
 
-#define KEEPER_STACK (256u * 1024u)
-#define KEEPER_JOIN_S 5
+#define CLERK_JOIN_S 5
 
 /* What the sampler leaves behind; copied under the lock. */
 struct progress {
@@ -46,9 +45,9 @@ struct ergon_account {
 	pthread_mutex_t lock;     /* of progress */
 	struct progress progress;
 
-	/* The keeper: writes checkpoints. */
-	pthread_t keeper;
-	bool has_keeper, keeper_hangs;
+	/* The clerk: a thread that writes checkpoints. */
+	pthread_t clerk;
+	bool has_clerk, clerk_hangs;
 	int stop_fd;
 	struct progress copy;
 	struct ergon_record record;
@@ -206,57 +205,49 @@ static void write_checkpoint(struct ergon_account *a)
 		ergon_checkpoint_write(a->setup.checkpoint, a->line, (size_t)len);
 }
 
-static void *keep(void *arg)
+static void *clerk_main(void *arg)
 {
 	struct ergon_account *a = arg;
 	struct pollfd stop = { .fd = a->stop_fd, .events = POLLIN };
 	uint64_t next = ergon_clock_ns();
 
-	pthread_setname_np(pthread_self(), "ergon-keeper");
+	pthread_setname_np(pthread_self(), "ergon-clerk");
 	for (;;) {
 		uint64_t now = ergon_clock_ns();
+		int ready;
 
 		if (now >= next) {
 			write_checkpoint(a);
 			next = now + (uint64_t)a->setup.checkpoint_s * 1000000000u;
 			continue;
 		}
-		if (poll(&stop, 1, (int)((next - now) / 1000000u) + 1) > 0)
+		ready = poll(&stop, 1, (int)((next - now) / 1000000u) + 1);
+		if (ready > 0 || (ready < 0 && errno != EINTR))
 			return NULL;
 	}
 }
 
-static void start_keeper(struct ergon_account *a)
+static void start_clerk(struct ergon_account *a)
 {
-	pthread_attr_t attr;
-	sigset_t all, old;
-
 	a->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (a->stop_fd < 0 || pthread_attr_init(&attr) != 0)
-		return;
-	pthread_attr_setstacksize(&attr, KEEPER_STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	a->has_keeper = pthread_create(&a->keeper, &attr, keep, a) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
+	a->has_clerk = a->stop_fd >= 0 && ergon_thread_create(&a->clerk, clerk_main, a) == 0;
 }
 
-static void stop_keeper(struct ergon_account *a)
+static void stop_clerk(struct ergon_account *a)
 {
 	uint64_t one = 1;
 	struct timespec limit;
 	ssize_t n;
 
-	if (!a->has_keeper)
+	if (!a->has_clerk)
 		return;
-	a->has_keeper = false;
+	a->has_clerk = false;
 	n = write(a->stop_fd, &one, sizeof(one));
 	(void)n;
 	/* It may hang in a write to a dead disk; the job must not. */
 	clock_gettime(CLOCK_REALTIME, &limit);
-	limit.tv_sec += KEEPER_JOIN_S;
-	a->keeper_hangs = pthread_timedjoin_np(a->keeper, NULL, &limit) != 0;
+	limit.tv_sec += CLERK_JOIN_S;
+	a->clerk_hangs = pthread_timedjoin_np(a->clerk, NULL, &limit) != 0;
 }
 
 static void start_sampler(struct ergon_account *a)
@@ -297,7 +288,7 @@ struct ergon_account *ergon_account_start(const struct ergon_account_setup *setu
 	if (setup->meter)
 		start_sampler(a);
 	if (setup->checkpoint)
-		start_keeper(a);
+		start_clerk(a);
 	return a;
 }
 
@@ -306,7 +297,7 @@ void ergon_account_finish(struct ergon_account *a, int64_t cpu_ns, struct ergon_
 	a->finishing = true;
 	if (a->sampler)
 		ergon_sampler_stop(a->sampler);
-	stop_keeper(a);
+	stop_clerk(a);
 	if (!*r->reason)
 		memcpy(r->reason, a->identity.reason, sizeof(r->reason));
 	fill(a, &a->progress, cpu_ns, r);
@@ -314,7 +305,7 @@ void ergon_account_finish(struct ergon_account *a, int64_t cpu_ns, struct ergon_
 
 void ergon_account_free(struct ergon_account *a)
 {
-	if (!a || a->keeper_hangs)
+	if (!a || a->clerk_hangs)
 		return;
 	ergon_sampler_destroy(a->sampler);
 	pthread_mutex_destroy(&a->lock);
