@@ -23,7 +23,7 @@ while read -r r; do
 	check "elapsed $ns ns is between 5 s and srun's $took ns" \
 		test "$ns" -ge 5000000000 -a "$ns" -le $((took + 500000000))
 done < <(records)
-sum=$(records | field node_uj | awk '{ s += $1 } END { printf "%d", s }')
+sum=$(records | field node_uj | awk '{ s += $1 } END { printf "%.0f", s }')
 job=$(records | field job | sort -u)
 
 # From the journals into the store and out again.

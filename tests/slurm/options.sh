@@ -173,7 +173,7 @@ if [ "$(nproc)" -gt 1 ]; then
 			test "$(field job_uj <<<"$r")" -lt "$(field node_uj <<<"$r")"
 	done < <(records)
 	check "the jobs' parts are no more than the node" test \
-		"$(records | field job_uj | awk '{ s += $1 } END { printf "%d", s * 0.99 }')" -le \
+		"$(records | field job_uj | awk '{ s += $1 } END { printf "%.0f", s * 0.99 }')" -le \
 		"$(records | field node_uj | sort -n | tail -n 1)"
 fi
 finish

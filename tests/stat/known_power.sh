@@ -11,12 +11,12 @@ column_uj() {
 	NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next }
 	$c !~ /^[0-9]+\.[0-9][0-9][0-9][0-9][0-9][0-9]$/ { bad = 1 }
 	{ sub(/\./, "", $c); sum += $c }
-	END { if (!c || bad) exit 1; printf "%d\n", sum }' "$2"
+	END { if (!c || bad) exit 1; printf "%.0f\n", sum }' "$2"
 }
 
 # Joules of a line of the table, in microjoules.
 table_uj() {
-	awk -v name="$1" '$2 == "J" && $5 == name { sub(/\./, "", $1); printf "%d\n", $1 }' "$2"
+	awk -v name="$1" '$2 == "J" && $5 == name { sub(/\./, "", $1); printf "%.0f\n", $1 }' "$2"
 }
 
 # near JOULES WATTS SECONDS PART: JOULES are WATTS x SECONDS but for PART of it. When a reading
