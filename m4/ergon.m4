@@ -1,5 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
+# ERGON_KEEP_CORE: configure removes core dumps by the name `core`, which is a
+# folder of ours: an error message at every check, and confdefs.h left behind
+# because the rest of the command is skipped. Leaves that name out.
+AC_DEFUN([ERGON_KEEP_CORE], [
+rm ()
+{
+  for ergon_arg
+  do
+    shift
+    AS_IF([test "x$ergon_arg" != xcore], [set dummy ${1+"$[]@"} "$ergon_arg"; shift])
+  done
+  command rm ${1+"$[]@"}
+}])
+
 # ERGON_NOTE(LABEL, TEXT): a line of the closing summary.
 AC_DEFUN([ERGON_NOTE], [ergon_summary="$ergon_summary
   $1: $2"])
