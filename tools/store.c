@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "flags.h"
@@ -20,7 +21,9 @@
 
 #define SCHEMA_VERSION 1
 #define APPLICATION_ID 0x4572676e /* "Ergn" */
-#define BUSY_MS 10000
+/* Given up when a lock is held so long and its holder writes nothing. */
+#define STUCK_MS 10000
+#define RETRY_MS 5
 /* The members whose row says key, those first that tell most records apart. */
 #define KEY "job, cluster, restart, step, het, node, start_ns"
 /* Unknown restart and het component: keys must not be NULL to be equal. */
@@ -37,6 +40,8 @@ enum statement {
 struct ergon_store {
 	sqlite3 *db;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
+	struct timespec written;  /* when others last wrote, see wait_turn */
+	int64_t stuck_ms;         /* waited since then */
 	char path[PATH_MAX];
 };
 
@@ -397,6 +402,32 @@ static int create_file(const char *path, struct ergon_error *err)
 	return 0;
 }
 
+/*
+ * A busy handler. Several that ingest at once take turns batch by batch
+ * in no fair order: one may wait long while the others get on, and gives
+ * up only when nothing is written any more.
+ */
+static int wait_turn(void *arg, int tries)
+{
+	const struct timespec pause = { .tv_nsec = RETRY_MS * 1000000L };
+	struct ergon_store *s = arg;
+	char wal[PATH_MAX + 8];
+	struct stat st = { 0 };
+
+	snprintf(wal, sizeof(wal), "%s-wal", s->path);
+	if (stat(wal, &st) < 0)
+		st.st_mtim = s->written;
+	if (tries == 0 || st.st_mtim.tv_sec != s->written.tv_sec ||
+	    st.st_mtim.tv_nsec != s->written.tv_nsec)
+		s->stuck_ms = 0;
+	s->written = st.st_mtim;
+	s->stuck_ms += RETRY_MS;
+	if (s->stuck_ms > STUCK_MS)
+		return 0;
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+	return 1;
+}
+
 static int run_sql(struct ergon_store *s, const char *text, const char *doing,
 		   struct ergon_error *err)
 {
@@ -479,20 +510,34 @@ static int prepare(struct ergon_store *s, enum statement which, struct ergon_err
 	return 0;
 }
 
+/*
+ * SQLite does not call the busy handler when two turn a new database to
+ * WAL at once (it would wait for a lock that the other needs): ask again.
+ */
+static int use_wal(struct ergon_store *s, struct ergon_error *err)
+{
+	int rc, tries = 0;
+
+	do
+		rc = sqlite3_exec(s->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+	while ((rc & 0xff) == SQLITE_BUSY && wait_turn(s, tries++));
+	return rc == SQLITE_OK ? 0 : sql_error(s, "cannot open", err);
+}
+
 static int set_up(struct ergon_store *s, enum ergon_store_mode mode, struct ergon_error *err)
 {
 	static const char for_writing[] =
-		"PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-		"PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8000;";
+		"PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536;"
+		"PRAGMA wal_autocheckpoint = 8000;";
 	static const char for_asking[] =
 		"CREATE TEMP TABLE wanted_job (job INTEGER, cluster TEXT, PRIMARY KEY (job, cluster));"
 		"CREATE TEMP TABLE wanted_user (uid INTEGER, name TEXT)";
 	int keep_wal = 1;
 
 	sqlite3_extended_result_codes(s->db, 1);
-	sqlite3_busy_timeout(s->db, BUSY_MS);
+	sqlite3_busy_handler(s->db, wait_turn, s);
 	if (mode == ERGON_STORE_WRITE) {
-		if (run_sql(s, for_writing, "cannot open", err) < 0)
+		if (use_wal(s, err) < 0 || run_sql(s, for_writing, "cannot open", err) < 0)
 			return -1;
 		/* A reader without write permission needs the -wal and -shm files to be there. */
 		sqlite3_file_control(s->db, "main", SQLITE_FCNTL_PERSIST_WAL, &keep_wal);

@@ -185,6 +185,21 @@ expect_sums "three at once" "24000 33600000"
 stored=$(sed -n 's/.* \([0-9]*\) records stored.*/\1/p' "$site/log" | awk '{ n += $1 } END { print n }')
 [ "$stored" = 48000 ] || fail "three at once stored $stored of 48000"
 
+# --- the first run of several at once: each may be the one that makes the store
+site first
+"$make_journal" --many 60 >"$site/spool/n1.journal"
+for round in $(seq 40); do
+	rm -rf "$site/db"
+	pids=
+	for i in 1 2 3 4 5 6; do
+		ingest --quiet & pids="$pids $!"
+	done
+	for pid in $pids; do
+		wait "$pid" || fail "one of six that make the store: exit $? ($(tail -1 "$site/log"))"
+	done
+done
+expect_sums "made by six at once" "30 42000"
+
 # --- killed at any point, then run again: the same sums and one quarantine line each
 site killed
 for node in 1 2 3 4 5 6; do
