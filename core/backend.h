@@ -57,6 +57,9 @@ struct ergon_backend {
 	const char *help;         /* one line */
 	bool estimated;           /* every value carries ERGON_FLAG_ESTIMATED */
 	bool automatic;           /* "auto" may choose it without being told more */
+	/* Of the backends of one group ("rapl": the same counters) "auto" takes the
+	 * first that opens; NULL: taken beside the others. */
+	const char *group;
 
 	/* Cheap and silent: can it work here? Fills *out completely. May be slow (ms), never blocks. */
 	void (*probe)(const struct ergon_machine *m, struct ergon_probe *out);
@@ -65,7 +68,8 @@ struct ergon_backend {
 	 * later run with the effective uid of an ordinary user. */
 	void *(*open)(const struct ergon_machine *m, struct ergon_error *err);
 
-	/* Constant arrays owned by the instance. dropped may be NULL in the ops. */
+	/* Constant arrays owned by the instance. in_total is not the backend's
+	 * to say: see scope.h. dropped may be NULL in the ops. */
 	size_t (*channels)(const void *inst, const struct ergon_channel **out);
 	size_t (*dropped)(const void *inst, const struct ergon_dropped **out);
 
@@ -75,6 +79,17 @@ struct ergon_backend {
 	 * Allocates nothing, logs nothing. Returns the number of good values.
 	 */
 	size_t (*read)(void *inst, uint64_t *raw, bool *ok);
+
+	/*
+	 * Some channel has not been readable for a while (a file vanished, a
+	 * package went offline, an index changed): find the sources again by
+	 * name and topology, open those that are back, under the same channel
+	 * numbers. May take milliseconds; between two calls of read(), at most
+	 * once a second, maybe without the rights open() had: then it changes
+	 * nothing. Only for channels that fail: what works keeps its fd. May
+	 * be NULL.
+	 */
+	void (*rescan)(void *inst);
 
 	/* NULL allowed; keeps errno. */
 	void (*close)(void *inst);
@@ -89,6 +104,12 @@ extern const struct ergon_backend ergon_backend_powercap;
 extern const struct ergon_backend ergon_backend_model;
 
 const struct ergon_backend *ergon_backend_by_name(const char *name);
+
+/*
+ * The first word of a list of mechanisms ("perf+nvml,powercap") that is
+ * neither a backend nor "auto", into word (cut to size). False: all are known.
+ */
+bool ergon_mechanisms_unknown(const char *list, char *word, size_t size);
 
 const char *ergon_probe_word(enum ergon_probe_state state);
 

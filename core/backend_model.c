@@ -159,7 +159,6 @@ static int fill_tables(struct model *model, const struct ergon_machine *m)
 			.package = topo->packages[i],
 			.die = -1,
 			.unit_j = UNIT_J,
-			.in_total = true,
 			.source = "model",
 		};
 		ergon_channel_set_name(ch);

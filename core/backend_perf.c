@@ -20,6 +20,7 @@
 
 #include "backend.h"
 #include "powercap.h"
+#include "scope.h"
 
 #define PMU_DIR "/sys/bus/event_source/devices/power"
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
@@ -36,15 +37,14 @@
 static const struct {
 	const char *name;
 	enum ergon_domain domain;
-	bool in_total;
 	/* Still 0 after SETTLE_MS: not there. Not so for a sleeping GPU and a psys that counts whole joules. */
 	bool must_move;
 } events[] = {
-	{ "energy-pkg", ERGON_DOMAIN_PACKAGE, true, true },
-	{ "energy-cores", ERGON_DOMAIN_CORE, false, true },
-	{ "energy-gpu", ERGON_DOMAIN_UNCORE, false, false },
-	{ "energy-ram", ERGON_DOMAIN_DRAM, true, true },
-	{ "energy-psys", ERGON_DOMAIN_PLATFORM, false, false },
+	{ "energy-pkg", ERGON_DOMAIN_PACKAGE, true },
+	{ "energy-cores", ERGON_DOMAIN_CORE, true },
+	{ "energy-gpu", ERGON_DOMAIN_UNCORE, false },
+	{ "energy-ram", ERGON_DOMAIN_DRAM, true },
+	{ "energy-psys", ERGON_DOMAIN_PLATFORM, false },
 };
 
 #define NEVENTS (sizeof(events) / sizeof(events[0]))
@@ -449,7 +449,6 @@ static void add_channel(struct perf *perf, const struct ergon_zones *zones, stru
 		.unit_j = spec->scale,
 		.repair = repair_counts(spec->scale, esu),
 		.max_watts = ergon_machine_max_watts(perf->m, events[e].domain),
-		.in_total = events[e].in_total,
 		.source = "perf",
 	};
 	ergon_channel_set_name(ch);
@@ -488,19 +487,13 @@ static int make_channels(struct perf *perf)
 	return 0;
 }
 
-/* psys holds the packages, so it is a total only where nothing else is. */
-static bool choose_total(struct perf *perf)
+/* Whether a total can be made of what was opened. */
+static bool makes_total(struct perf *perf)
 {
-	for (size_t i = 0; i < perf->nchannels; i++)
-		if (perf->channels[i].in_total)
-			return true;
-	for (size_t i = 0; i < perf->nchannels; i++) {
-		if (perf->channels[i].domain == ERGON_DOMAIN_PLATFORM) {
-			perf->channels[i].in_total = true;
-			return true;
-		}
-	}
-	return false;
+	char words[64];
+
+	ergon_scope_choose(perf->channels, perf->nchannels);
+	return *ergon_scope_words(perf->channels, perf->nchannels, NULL, words, sizeof(words));
 }
 
 /* --- the answer --- */
@@ -582,7 +575,7 @@ static struct perf *discover(const struct ergon_machine *m, struct ergon_probe *
 	}
 	if (make_channels(perf) < 0)
 		goto fail;
-	if (!choose_total(perf)) {
+	if (!makes_total(perf)) {
 		ergon_probe_set(out, ERGON_PROBE_UNSUPPORTED, "",
 				"no package, dram or psys event of the power PMU counts");
 		goto fail;
@@ -651,6 +644,7 @@ const struct ergon_backend ergon_backend_perf = {
 	.name = "perf",
 	.help = "RAPL counters through the kernel's power PMU",
 	.automatic = true,
+	.group = "rapl",
 	.probe = perf_probe,
 	.open = perf_open,
 	.channels = perf_channels,

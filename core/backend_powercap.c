@@ -14,6 +14,7 @@
 
 #include "backend.h"
 #include "powercap.h"
+#include "scope.h"
 
 #define REMEDY_DRIVER "modprobe intel_rapl_msr (or intel_rapl_tpmi); in a VM or container measure on the host"
 #define REMEDY_RIGHTS "run as root, or let a group read " ERGON_POWERCAP_DIR "/*/energy_uj (udev or tmpfiles)"
@@ -52,7 +53,6 @@ static void fill_channel(const struct ergon_machine *m, const struct ergon_zone 
 		.unit_j = 1e-6,
 		.modulus = ergon_zone_modulus_uj(zone->range_uj),
 		.max_watts = ergon_machine_max_watts(m, zone->domain),
-		.in_total = zone->domain == ERGON_DOMAIN_PACKAGE || zone->domain == ERGON_DOMAIN_DRAM,
 		.source = "powercap",
 	};
 	ergon_channel_set_name(ch);
@@ -90,20 +90,13 @@ static void add_zone(struct powercap *pc, const struct ergon_machine *m,
 	fill_channel(m, zone, &pc->channels[pc->nchannels++]);
 }
 
-/* psys holds the packages, so it is a total only where nothing else is. */
-static bool choose_total(struct powercap *pc)
+/* Whether a total can be made of what was opened. */
+static bool makes_total(struct powercap *pc)
 {
-	struct ergon_channel *platform = NULL;
+	char words[64];
 
-	for (size_t i = 0; i < pc->nchannels; i++) {
-		if (pc->channels[i].in_total)
-			return true;
-		if (pc->channels[i].domain == ERGON_DOMAIN_PLATFORM && !platform)
-			platform = &pc->channels[i];
-	}
-	if (platform)
-		platform->in_total = true;
-	return platform != NULL;
+	ergon_scope_choose(pc->channels, pc->nchannels);
+	return *ergon_scope_words(pc->channels, pc->nchannels, NULL, words, sizeof(words));
 }
 
 /*
@@ -142,7 +135,7 @@ static void judge(struct powercap *pc, const struct ergon_zones *zones, const st
 				tally->bad[incomplete],
 				tally->bad[incomplete] + tally->good[incomplete],
 				ergon_domain_name((enum ergon_domain)incomplete));
-	else if (choose_total(pc))
+	else if (makes_total(pc))
 		ergon_probe_set(out, ERGON_PROBE_OK, "", "%s", "");
 	else if (tally->forbidden > 0)
 		ergon_probe_set(out, ERGON_PROBE_PERMISSION, REMEDY_RIGHTS,
@@ -236,6 +229,7 @@ const struct ergon_backend ergon_backend_powercap = {
 	.name = "powercap",
 	.help = "RAPL counters through /sys/class/powercap",
 	.automatic = true,
+	.group = "rapl",
 	.probe = powercap_probe,
 	.open = powercap_open,
 	.channels = powercap_channels,

@@ -45,6 +45,22 @@ const struct ergon_backend *ergon_backend_by_name(const char *name)
 	return NULL;
 }
 
+bool ergon_mechanisms_unknown(const char *list, char *word, size_t size)
+{
+	snprintf(word, size, "%s", list);
+	if (!*list)
+		return true;
+	for (const char *p = list; *p; p += strspn(p, ",+")) {
+		size_t len = strcspn(p, ",+");
+
+		snprintf(word, size, "%.*s", (int)len, p);
+		if (strcmp(word, "auto") != 0 && !ergon_backend_by_name(word))
+			return true;
+		p += len;
+	}
+	return false;
+}
+
 const char *ergon_probe_word(enum ergon_probe_state state)
 {
 	return (unsigned)state < ERGON_PROBE_COUNT ? probe_words[state] : "unknown";

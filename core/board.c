@@ -20,7 +20,7 @@
 #include "mapfile.h"
 
 #define BOARD_MAGIC 0x6472616f62677265u /* "ergboard" */
-#define BOARD_VERSION 1u
+#define BOARD_VERSION 2u
 #define BOARD_MAX_RING (1u << 20)
 #define BOARD_MAX_CPUS (1u << 16)
 #define BOARD_ALIGN 64u

@@ -41,8 +41,8 @@ struct ergon_board_cpu {
 
 /* What does not change while the board lives. */
 struct ergon_board_info {
-	char mechanism[16];
-	char scope[16];
+	char mechanism[32];
+	char scope[32];
 	char host[64];            /* node name */
 	char reason[256];         /* why there is no energy, when nchannels is 0 */
 	uint32_t estimated;       /* every value is a model's */

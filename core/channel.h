@@ -39,8 +39,11 @@ struct ergon_channel {
 	uint64_t modulus;         /* counts at which the counter wraps; 0: 2^64 */
 	uint64_t repair;          /* counts to add to a negative delta (perf, see delta.h); 0: none */
 	double max_watts;         /* plausibility guard; 0: none */
-	bool in_total;            /* part of the node total (scope) */
+	bool in_total;            /* part of the node total; chosen by the meter, see scope.h */
+	bool integrated;          /* the source tells power; it was made energy (integral.h) */
 	char source[16];          /* mechanism that reads it */
+	char id[64];              /* hardware identity where domain, package and die do not say it:
+				   * "pci 0000:41:00.0"; "" else */
 	char detail[96];          /* where it is read: "intel-rapl:0", "power/energy-pkg cpu0" */
 };
 

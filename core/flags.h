@@ -22,7 +22,8 @@
 	X(SHARED,    "shared",    "the node was not the step's alone") \
 	X(MISSED,    "missed",    "planned samples were not taken") \
 	X(NOENERGY,  "noenergy",  "no energy source could be used") \
-	X(LATE,      "late",      "sampling started after the step's first task")
+	X(LATE,      "late",      "sampling started after the step's first task") \
+	X(STALE,     "stale",     "the counter stood still where it should have moved")
 
 enum ergon_flag_bit {
 #define X(c, w, m) ERGON_FLAG_BIT_##c,

@@ -5,10 +5,16 @@ libergoncore_la_SOURCES += \
 	core/backend_perf.c \
 	core/backend_powercap.c \
 	core/backends.c \
+	core/integral.c \
+	core/integral.h \
 	core/meter.c \
 	core/meter.h \
 	core/powercap.c \
 	core/powercap.h \
+	core/scope.c \
+	core/scope.h \
+	core/slow.c \
+	core/slow.h \
 	core/sysroot.c \
 	core/sysroot.h \
 	core/topo.c \

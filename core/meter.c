@@ -9,28 +9,23 @@
 #include "clock.h"
 #include "delta.h"
 #include "flags.h"
+#include "scope.h"
 
 #define KEEPALIVE_MAX_NS 30000000000u
+#define RESCAN_FIRST_NS 1000000000u
+#define RESCAN_MAX_NS 32000000000u
+/* Readings of all parts, those of dropped duplicates included. */
+#define MAX_RAW (2 * ERGON_METER_MAX_CHANNELS)
 
-/* What a channel of a domain adds to the words that describe a total. */
-static const struct {
-	enum ergon_domain domain;
-	const char *word;
-} scope_words[] = {
-	{ ERGON_DOMAIN_NODE, "node" },
-	{ ERGON_DOMAIN_PLATFORM, "platform" },
-	{ ERGON_DOMAIN_MODULE, "module" },
-	{ ERGON_DOMAIN_SOC, "soc" },
-	{ ERGON_DOMAIN_PACKAGE, "cpu" },
-	{ ERGON_DOMAIN_CPU, "cpu" },
-	{ ERGON_DOMAIN_DRAM, "dram" },
-	{ ERGON_DOMAIN_GPU, "gpu" },
-	{ ERGON_DOMAIN_IO, "io" },
-	{ ERGON_DOMAIN_CORE, "core" },
-	{ ERGON_DOMAIN_UNCORE, "uncore" },
+struct part {
+	struct ergon_meter_part opened;
+	size_t first, n;          /* its readings in raw[] and ok[] */
+	uint64_t failing_ns;      /* since when a channel cannot be read; 0: all can */
+	uint64_t rescan_ns;       /* how long to wait for the next rescan */
 };
 
 struct track {
+	size_t source;            /* position in raw[] and ok[] */
 	uint64_t raw;             /* last good reading */
 	uint64_t t_ns;            /* when */
 	uint64_t counts;          /* corrected, since the meter was opened */
@@ -38,52 +33,90 @@ struct track {
 };
 
 struct ergon_meter {
-	const struct ergon_backend *backend;
-	void *inst;
-	const struct ergon_channel *channels;
+	struct part parts[ERGON_METER_MAX_PARTS];
+	size_t nparts;
+	struct ergon_channel channels[ERGON_METER_MAX_CHANNELS];
 	size_t nchannels;
+	struct ergon_drops drops;
+	bool estimated;
+	char mechanism[64];
 	char scope[64];
 	struct track tracks[ERGON_METER_MAX_CHANNELS];
-	uint64_t raw[ERGON_METER_MAX_CHANNELS];
-	bool ok[ERGON_METER_MAX_CHANNELS];
+	uint64_t raw[MAX_RAW];
+	bool ok[MAX_RAW];
 };
-
-/* True when a channel of the total has this word. */
-static bool covers(const struct ergon_meter *meter, const bool *selected, const char *word)
-{
-	for (size_t i = 0; i < meter->nchannels; i++)
-		for (size_t w = 0; w < sizeof(scope_words) / sizeof(scope_words[0]); w++)
-			if (meter->channels[i].in_total && (!selected || selected[i]) &&
-			    meter->channels[i].domain == scope_words[w].domain &&
-			    strcmp(scope_words[w].word, word) == 0)
-				return true;
-	return false;
-}
 
 char *ergon_meter_scope_of(const struct ergon_meter *meter, const bool *selected,
 			   char *buf, size_t size)
 {
-	const char *last = "";
-
-	buf[0] = '\0';
-	for (size_t w = 0; w < sizeof(scope_words) / sizeof(scope_words[0]); w++) {
-		const char *word = scope_words[w].word;
-		size_t used = strlen(buf);
-
-		/* Domains of one word stand side by side in the table. */
-		if (strcmp(word, last) == 0 || !covers(meter, selected, word))
-			continue;
-		if (meter->backend->estimated)
-			word = "estimate";
-		snprintf(buf + used, size - used, "%s%s", used ? "+" : "", word);
-		if (meter->backend->estimated)
-			break;
-		last = word;
-	}
+	ergon_scope_words(meter->channels, meter->nchannels, selected, buf, size);
+	if (*buf && meter->estimated)
+		snprintf(buf, size, "estimate");
 	return buf;
 }
 
-struct ergon_meter *ergon_meter_new(const struct ergon_backend *backend, void *inst,
+/* A channel of an earlier part that measures the same; NULL. */
+static const struct ergon_channel *twin(const struct ergon_meter *meter, size_t before,
+					const struct ergon_channel *ch)
+{
+	for (size_t i = 0; i < before; i++)
+		if (ergon_scope_same(&meter->channels[i], ch))
+			return &meter->channels[i];
+	return NULL;
+}
+
+static void add_channels(struct ergon_meter *meter, size_t first,
+			 const struct ergon_channel *channels, size_t n)
+{
+	size_t before = meter->nchannels;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct ergon_channel *same = twin(meter, before, &channels[i]);
+
+		if (same) {
+			ergon_drop(&meter->drops, channels[i].detail, "%s tells %s already",
+				   same->source, same->name);
+		} else if (meter->nchannels == ERGON_METER_MAX_CHANNELS) {
+			ergon_drop(&meter->drops, channels[i].detail,
+				   "more than %d channels", ERGON_METER_MAX_CHANNELS);
+		} else {
+			meter->tracks[meter->nchannels].source = first + i;
+			meter->channels[meter->nchannels++] = channels[i];
+		}
+	}
+}
+
+static int add_part(struct ergon_meter *meter, const struct ergon_meter_part *opened,
+		    struct ergon_error *err)
+{
+	const struct ergon_backend *backend = opened->backend;
+	struct part *part = &meter->parts[meter->nparts];
+	const struct ergon_channel *channels;
+	const struct ergon_dropped *dropped = NULL;
+	size_t before = meter->nchannels, used = 0, ndropped, len;
+
+	if (meter->nparts > 0)
+		used = part[-1].first + part[-1].n;
+	*part = (struct part){ .opened = *opened, .first = used };
+	part->n = backend->channels(opened->inst, &channels);
+	if (part->n == 0 || part->n > ERGON_METER_MAX_CHANNELS || used + part->n > MAX_RAW)
+		return ergon_error_set(err, "%s: %zu channels; from 1 to %d can be metered",
+				       backend->name, part->n, ERGON_METER_MAX_CHANNELS);
+	meter->nparts++;
+	ndropped = backend->dropped ? backend->dropped(opened->inst, &dropped) : 0;
+	for (size_t i = 0; i < ndropped; i++)
+		ergon_drop(&meter->drops, dropped[i].what, "%s", dropped[i].why);
+	add_channels(meter, used, channels, part->n);
+	if (meter->nchannels == before)
+		return 0; /* all told by others */
+	len = strlen(meter->mechanism);
+	snprintf(meter->mechanism + len, sizeof(meter->mechanism) - len, "%s%s", len ? "+" : "",
+		 backend->name);
+	meter->estimated |= backend->estimated;
+	return 0;
+}
+
+struct ergon_meter *ergon_meter_new(const struct ergon_meter_part *parts, size_t n,
 				    struct ergon_error *err)
 {
 	struct ergon_meter *meter = calloc(1, sizeof(*meter));
@@ -93,18 +126,23 @@ struct ergon_meter *ergon_meter_new(const struct ergon_backend *backend, void *i
 		ergon_error_set(err, "out of memory");
 		return NULL;
 	}
-	meter->backend = backend;
-	meter->inst = inst;
-	meter->nchannels = backend->channels(inst, &meter->channels);
-	if (meter->nchannels == 0 || meter->nchannels > ERGON_METER_MAX_CHANNELS) {
-		ergon_error_set(err, "%s: %zu channels; from 1 to %d can be metered",
-				backend->name, meter->nchannels, ERGON_METER_MAX_CHANNELS);
-		free(meter);
-		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (add_part(meter, &parts[i], err) < 0) {
+			ergon_drops_free(&meter->drops);
+			free(meter);
+			return NULL;
+		}
 	}
+	ergon_scope_choose(meter->channels, meter->nchannels);
 	ergon_meter_scope_of(meter, NULL, meter->scope, sizeof(meter->scope));
 	ergon_meter_read(meter, &first);
 	return meter;
+}
+
+static void close_parts(const struct ergon_meter_part *parts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		parts[i].backend->close(parts[i].inst);
 }
 
 void ergon_meter_close(struct ergon_meter *meter)
@@ -113,83 +151,127 @@ void ergon_meter_close(struct ergon_meter *meter)
 
 	if (!meter)
 		return;
-	meter->backend->close(meter->inst);
+	for (size_t i = 0; i < meter->nparts; i++)
+		close_parts(&meter->parts[i].opened, 1);
+	ergon_drops_free(&meter->drops);
 	free(meter);
 	errno = saved;
 }
 
+/* Opening */
+
+struct opening {
+	const struct ergon_machine *m;
+	struct ergon_meter_part parts[ERGON_METER_MAX_PARTS];
+	size_t n;
+	struct ergon_error all;   /* what each mechanism said */
+};
+
 /* Append what one mechanism said; the list is cut, never overrun. */
-static void collect(struct ergon_error *all, const struct ergon_error *one)
+static void collect(struct opening *o, const struct ergon_error *one)
 {
-	struct ergon_error before = *all;
+	struct ergon_error before = o->all;
 
-	ergon_error_set(all, "%s%s%s", before.text, *before.text ? "; " : "", one->text);
+	ergon_error_set(&o->all, "%s%s%s", before.text, *before.text ? "; " : "", one->text);
 }
 
-static struct ergon_meter *try_open(const struct ergon_machine *m, const struct ergon_backend *b,
-				    struct ergon_error *all)
+static bool try_open(struct opening *o, const struct ergon_backend *backend)
 {
-	struct ergon_meter *meter = NULL;
 	struct ergon_error one = { "" };
-	void *inst = b->open(m, &one);
+	void *inst;
 
-	if (inst) {
-		meter = ergon_meter_new(b, inst, &one);
-		if (!meter)
-			b->close(inst);
+	if (o->n == ERGON_METER_MAX_PARTS)
+		return false;
+	inst = backend->open(o->m, &one);
+	if (!inst) {
+		collect(o, &one);
+		return false;
 	}
-	if (!meter)
-		collect(all, &one);
-	return meter;
+	o->parts[o->n++] = (struct ergon_meter_part){ backend, inst };
+	return true;
 }
 
-static struct ergon_meter *try_automatic(const struct ergon_machine *m, bool allow_model,
-					 struct ergon_error *all)
+static bool has_group(const struct opening *o, const char *group)
 {
-	struct ergon_meter *meter = NULL;
+	for (size_t i = 0; group && i < o->n; i++)
+		if (o->parts[i].backend->group && strcmp(o->parts[i].backend->group, group) == 0)
+			return true;
+	return false;
+}
 
-	for (size_t i = 0; !meter && ergon_backends[i]; i++)
-		if (ergon_backends[i]->automatic)
-			meter = try_open(m, ergon_backends[i], all);
-	if (!meter && allow_model)
-		meter = try_open(m, ergon_backend_by_name("model"), all);
-	return meter;
+static bool open_automatic(struct opening *o, bool allow_model)
+{
+	for (size_t i = 0; ergon_backends[i]; i++)
+		if (ergon_backends[i]->automatic && !has_group(o, ergon_backends[i]->group))
+			try_open(o, ergon_backends[i]);
+	return o->n > 0 || (allow_model && try_open(o, ergon_backend_by_name("model")));
+}
+
+/* One item of the comma list: all of its words, or none. */
+static bool open_item(struct opening *o, const char *item, bool allow_model)
+{
+	char copy[128], *rest = copy, *word;
+
+	snprintf(copy, sizeof(copy), "%s", item);
+	while ((word = strsep(&rest, "+"))) {
+		const struct ergon_backend *backend = ergon_backend_by_name(word);
+		struct ergon_error one;
+		bool opened;
+
+		if (strcmp(word, "auto") == 0) {
+			opened = open_automatic(o, allow_model);
+		} else if (backend) {
+			opened = try_open(o, backend);
+		} else {
+			ergon_error_set(&one, "%s: no such mechanism", word);
+			collect(o, &one);
+			opened = false;
+		}
+		if (!opened) {
+			close_parts(o->parts, o->n);
+			o->n = 0;
+			return false;
+		}
+	}
+	return true;
 }
 
 struct ergon_meter *ergon_meter_open(const struct ergon_machine *m, const char *mechanisms,
 				     bool allow_model, struct ergon_error *err)
 {
-	struct ergon_error all = { "" };
-	struct ergon_meter *meter = NULL;
 	const char *p = mechanisms && *mechanisms ? mechanisms : "auto";
+	struct opening o = { .m = m };
+	struct ergon_meter *meter = NULL;
 
 	while (!meter && *p) {
 		size_t len = strcspn(p, ",");
-		const struct ergon_backend *backend;
-		char name[32];
+		struct ergon_error one;
+		char item[128];
 
-		snprintf(name, sizeof(name), "%.*s", (int)(len < 31 ? len : 31), p);
+		snprintf(item, sizeof(item), "%.*s", (int)len, p);
 		p += len + (p[len] == ',');
-		backend = ergon_backend_by_name(name);
-		if (strcmp(name, "auto") == 0) {
-			meter = try_automatic(m, allow_model, &all);
-		} else if (backend) {
-			meter = try_open(m, backend, &all);
-		} else {
-			struct ergon_error one;
-
-			ergon_error_set(&one, "%s: no such mechanism", name);
-			collect(&all, &one);
+		if (!open_item(&o, item, allow_model))
+			continue;
+		meter = ergon_meter_new(o.parts, o.n, &one);
+		if (!meter) {
+			collect(&o, &one);
+			close_parts(o.parts, o.n);
+			o.n = 0;
 		}
 	}
 	if (!meter)
-		ergon_error_set(err, "%s", *all.text ? all.text : "no mechanism named");
+		ergon_error_set(err, "%s", *o.all.text ? o.all.text : "no mechanism named");
 	return meter;
 }
 
-const struct ergon_backend *ergon_meter_backend(const struct ergon_meter *meter)
+const char *ergon_meter_mechanism(const struct ergon_meter *meter)
 {
-	return meter->backend;
+	return meter->mechanism;
+}
+
+bool ergon_meter_estimated(const struct ergon_meter *meter)
+{
+	return meter->estimated;
 }
 
 size_t ergon_meter_channels(const struct ergon_meter *meter, const struct ergon_channel **out)
@@ -200,14 +282,16 @@ size_t ergon_meter_channels(const struct ergon_meter *meter, const struct ergon_
 
 size_t ergon_meter_dropped(const struct ergon_meter *meter, const struct ergon_dropped **out)
 {
-	*out = NULL;
-	return meter->backend->dropped ? meter->backend->dropped(meter->inst, out) : 0;
+	*out = meter->drops.items;
+	return meter->drops.n;
 }
 
 const char *ergon_meter_scope(const struct ergon_meter *meter)
 {
 	return meter->scope;
 }
+
+/* Reading */
 
 /* Account a good reading of one channel; the flags it earns. */
 static unsigned advance(struct track *track, const struct ergon_channel *ch,
@@ -224,26 +308,55 @@ static unsigned advance(struct track *track, const struct ergon_channel *ch,
 	return d.flags;
 }
 
+/* Sources that do not answer are looked for again, ever more rarely. */
+static void look_after(struct part *part, size_t good, uint64_t now)
+{
+	if (good == part->n) {
+		part->failing_ns = 0;
+		return;
+	}
+	if (part->failing_ns == 0) {
+		part->failing_ns = now;
+		part->rescan_ns = RESCAN_FIRST_NS;
+		return;
+	}
+	if (!part->opened.backend->rescan || now - part->failing_ns < part->rescan_ns)
+		return;
+	part->opened.backend->rescan(part->opened.inst);
+	part->failing_ns = now;
+	if (part->rescan_ns < RESCAN_MAX_NS)
+		part->rescan_ns *= 2;
+}
+
 void ergon_meter_read(struct ergon_meter *meter, struct ergon_reading *out)
 {
+	size_t good[ERGON_METER_MAX_PARTS];
 	uint64_t before, after;
 
-	memset(meter->ok, 0, meter->nchannels * sizeof(meter->ok[0]));
+	memset(meter->ok, 0, sizeof(meter->ok));
 	before = ergon_clock_ns();
-	meter->backend->read(meter->inst, meter->raw, meter->ok);
+	for (size_t i = 0; i < meter->nparts; i++) {
+		const struct part *part = &meter->parts[i];
+
+		good[i] = part->opened.backend->read(part->opened.inst, meter->raw + part->first,
+						     meter->ok + part->first);
+	}
 	after = ergon_clock_ns();
 	out->t_ns = before + (after - before) / 2;
 	out->read_ns = after - before;
-	out->flags = meter->backend->estimated ? ERGON_FLAG_ESTIMATED : 0;
+	out->flags = meter->estimated ? ERGON_FLAG_ESTIMATED : 0;
 	for (size_t i = 0; i < meter->nchannels; i++) {
 		struct track *track = &meter->tracks[i];
 
-		if (meter->ok[i])
-			out->flags |= advance(track, &meter->channels[i], meter->raw[i], out->t_ns);
+		if (meter->ok[track->source])
+			out->flags |= advance(track, &meter->channels[i],
+					      meter->raw[track->source], out->t_ns);
 		else
 			out->flags |= ERGON_FLAG_GAP;
 		out->counts[i] = track->counts;
 	}
+	for (size_t i = 0; i < meter->nparts; i++)
+		look_after(&meter->parts[i], good[i], after);
 }
 
 uint64_t ergon_meter_total_uj(const struct ergon_meter *meter, const uint64_t *counts)

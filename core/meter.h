@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A meter: one opened backend plus, per channel, the corrected cumulative
+ * A meter: opened backends plus, per channel, the corrected cumulative
  * count since the meter was opened. Turns raw readings into monotone
- * counts with flags (delta.h); knows the scope of the total.
- * One thread at a time.
+ * counts with flags (delta.h); knows the scope of the total (scope.h); has
+ * sources that went away looked for again. One thread at a time.
  */
 #ifndef ERGON_METER_H
 #define ERGON_METER_H
@@ -16,6 +16,8 @@
 #include "error.h"
 
 #define ERGON_METER_MAX_CHANNELS 128
+/* Backends read together. */
+#define ERGON_METER_MAX_PARTS 8
 
 struct ergon_meter;
 
@@ -28,22 +30,34 @@ struct ergon_reading {
 };
 
 /*
- * Open a mechanism by name, or the first usable one of a comma list;
- * "auto" (or NULL) stands for every automatic backend in order of
- * preference, followed by "model" when allow_model is true. On failure
+ * Open mechanisms: the first usable item of a comma list. An item is a
+ * backend's name; several joined by '+' ("cray+nvml") that must all open;
+ * or "auto" (also NULL), every automatic backend that opens, one of each
+ * group, followed by "model" when nothing does and allow_model is true.
+ * What an earlier part measures is dropped from a later one. On failure
  * NULL and err tells for each mechanism tried why not and what to do.
  * The first reading is taken here: counts start at 0.
  */
 struct ergon_meter *ergon_meter_open(const struct ergon_machine *m, const char *mechanisms,
 				     bool allow_model, struct ergon_error *err);
 
-/* Own a given backend instance (tests, scripted readings). On failure it stays the caller's. */
-struct ergon_meter *ergon_meter_new(const struct ergon_backend *backend, void *inst,
+/* One opened backend. */
+struct ergon_meter_part {
+	const struct ergon_backend *backend;
+	void *inst;
+};
+
+/* Own n given instances (tests, scripted readings). On failure they stay the caller's. */
+struct ergon_meter *ergon_meter_new(const struct ergon_meter_part *parts, size_t n,
 				    struct ergon_error *err);
 void ergon_meter_close(struct ergon_meter *meter);
 
-const struct ergon_backend *ergon_meter_backend(const struct ergon_meter *meter);
+/* "perf", "perf+nvml". */
+const char *ergon_meter_mechanism(const struct ergon_meter *meter);
+/* Some part estimates; every reading carries ERGON_FLAG_ESTIMATED. */
+bool ergon_meter_estimated(const struct ergon_meter *meter);
 size_t ergon_meter_channels(const struct ergon_meter *meter, const struct ergon_channel **out);
+/* What parts left out, and duplicates between parts. */
 size_t ergon_meter_dropped(const struct ergon_meter *meter, const struct ergon_dropped **out);
 
 /* "cpu+dram", "cpu", "node", "estimate", ...: what the total covers. */
@@ -59,7 +73,8 @@ char *ergon_meter_scope_of(const struct ergon_meter *meter, const bool *selected
 /*
  * Read once. Never fails as a whole: a channel that cannot be read keeps
  * its count and sets ERGON_FLAG_GAP; its energy is caught up by the next
- * good reading. No allocation, no log.
+ * good reading. No allocation, no log, except for a rescan (backend.h): one
+ * is tried when a channel has failed for a second, again after 2, 4 ... 32 s.
  */
 void ergon_meter_read(struct ergon_meter *meter, struct ergon_reading *out);
 

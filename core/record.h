@@ -48,8 +48,8 @@ struct ergon_record {
 	enum ergon_state state;
 	int64_t exit_code;        /* wait status of the highest failing task, as Slurm keeps it */
 
-	char mechanism[16];       /* "" when none could be used */
-	char scope[16];
+	char mechanism[32];       /* "" when none could be used */
+	char scope[32];
 	char reason[256];         /* why there is no or partial energy; "" */
 	int64_t model;            /* 1: estimated */
 	double freq_hz;           /* sampling rate; negative: absent */

@@ -6,6 +6,8 @@ libergonbase_la_SOURCES += \
 	core/thread.c \
 	core/thread.h
 libergoncore_la_SOURCES += \
+	core/board_describe.c \
+	core/board_describe.h \
 	core/ring.c \
 	core/ring.h \
 	core/sampler.c \

@@ -21,8 +21,8 @@
 
 #include "board.h"
 
-#define ERGON_LEDGER_MAGIC "ERGLDG1\n"
-#define ERGON_NODE_MAGIC   "ERGNOD1\n"
+#define ERGON_LEDGER_MAGIC "ERGLDG2\n"
+#define ERGON_NODE_MAGIC   "ERGNOD2\n"
 #define ERGON_LEDGER_ROWS 1024          /* the last one is "other" when names overflow */
 #define ERGON_NAME_MAX 64
 
@@ -91,7 +91,7 @@ struct ergon_rank_head {
 	int32_t pid;
 	int32_t slot;             /* in the roster and the node ledger, -1: no energy */
 	char job[64], step[32], ns[64], host[64], boot_id[40], mpi[64];
-	char mechanism[16], scope[16], share[16], reason[256];
+	char mechanism[32], scope[32], share[16], reason[256];
 	double hz;
 	uint64_t start_real_ns, start_ns; /* of the rank's measurement */
 	_Atomic uint64_t last_ns; /* up to here time has been booked */
@@ -137,7 +137,7 @@ struct ergon_node_head {
 	uint32_t nchannels;
 	_Atomic uint32_t state;   /* 0 running, 1 complete */
 	int32_t keeper_pid;
-	char job[64], step[32], host[64], boot_id[40], mechanism[16], scope[16];
+	char job[64], step[32], host[64], boot_id[40], mechanism[32], scope[32];
 	double hz;
 	uint64_t start_real_ns, start_ns;
 	struct ergon_board_channel channels[ERGON_BOARD_MAX_CHANNELS];

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board.h"
+#include "board_describe.h"
 #include "meter.h"
 #include "sampler.h"
 #include "sysroot.h"
@@ -33,50 +33,15 @@ static void publish(void *arg, const struct ergon_sample *sample)
 			    sample->reading.counts);
 }
 
-static void describe_channels(const struct sampling *s, struct ergon_board_info *info)
-{
-	const struct ergon_channel *channels;
-	size_t n = ergon_meter_channels(s->meter, &channels);
-
-	info->nchannels = n < ERGON_BOARD_MAX_CHANNELS ? (uint32_t)n : ERGON_BOARD_MAX_CHANNELS;
-	for (uint32_t i = 0; i < info->nchannels; i++) {
-		struct ergon_board_channel *out = &info->channels[i];
-
-		memcpy(out->name, channels[i].name, sizeof(out->name));
-		out->unit_j = channels[i].unit_j;
-		out->domain = (int32_t)channels[i].domain;
-		out->package = channels[i].package < 0 ? -1 :
-			       ergon_topo_package_index(s->topo, channels[i].package);
-		out->in_total = channels[i].in_total;
-	}
-}
-
 static int create_board(struct sampling *s, const struct ergon_sampling_config *config,
 			struct ergon_error *err)
 {
-	const struct ergon_backend *backend = ergon_meter_backend(s->meter);
-	struct ergon_board_info info = {
-		.estimated = backend->estimated,
-		.hz = config->hz,
-		.node_share = 1,
-		.npackages = (uint32_t)s->topo->npackages,
-		.ncpus = (uint32_t)s->topo->ncpus,
-	};
-	struct ergon_board_cpu *cpus = calloc(s->topo->ncpus, sizeof(*cpus));
+	struct ergon_board_info info = { .hz = config->hz, .node_share = 1 };
+	struct ergon_board_cpu *cpus = ergon_board_describe(s->meter, s->topo, &info);
 
 	if (!cpus)
 		return ergon_error_set(err, "out of memory");
-	snprintf(info.mechanism, sizeof(info.mechanism), "%s", backend->name);
-	snprintf(info.scope, sizeof(info.scope), "%s", ergon_meter_scope(s->meter));
 	snprintf(info.host, sizeof(info.host), "%s", config->host);
-	describe_channels(s, &info);
-	for (size_t i = 0; i < s->topo->ncpus; i++) {
-		const struct ergon_cpu *cpu = &s->topo->cpus[i];
-
-		cpus[i].os = cpu->os;
-		cpus[i].core = cpu->core;
-		cpus[i].package = ergon_topo_package_index(s->topo, cpu->package);
-	}
 	s->board = ergon_board_create(config->dirfd, ERGON_SAMPLING_BOARD, &info, cpus, RING, err);
 	free(cpus);
 	return s->board ? 0 : -1;

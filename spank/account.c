@@ -159,9 +159,9 @@ static void fill_energy(const struct ergon_account *a, const struct progress *p,
 		*uj = (*uj == ERGON_NONE ? 0 : *uj) +
 		      (int64_t)ergon_counts_to_uj(p->counts[i], channels[i].unit_j);
 	}
-	snprintf(r->mechanism, sizeof(r->mechanism), "%s", ergon_meter_backend(meter)->name);
+	snprintf(r->mechanism, sizeof(r->mechanism), "%s", ergon_meter_mechanism(meter));
 	snprintf(r->scope, sizeof(r->scope), "%s", ergon_meter_scope(meter));
-	r->model = ergon_meter_backend(meter)->estimated;
+	r->model = ergon_meter_estimated(meter);
 	r->freq_hz = a->setup.hz;
 	r->samples = (int64_t)stats.samples;
 	r->missed = (int64_t)stats.missed;

@@ -100,11 +100,13 @@ static const char *mechanisms(char *buf, size_t size)
 
 static int set_mech(struct ergon_spec *spec, const char *name, struct ergon_error *err)
 {
-	char list[256];
+	char list[256], word[48];
 
-	if (strcmp(name, "auto") != 0 && strcmp(name, "off") != 0 && !ergon_backend_by_name(name))
+	if (strcmp(name, "off") != 0 && ergon_mechanisms_unknown(name, word, sizeof(word)))
 		return ergon_error_set(err, "--energy: unknown mechanism '%.40s': use one of %s",
-				       name, mechanisms(list, sizeof(list)));
+				       word, mechanisms(list, sizeof(list)));
+	if (strlen(name) >= sizeof(spec->mech))
+		return ergon_error_set(err, "--energy: '%.40s' names too many mechanisms", name);
 	snprintf(spec->mech, sizeof(spec->mech), "%s", name);
 	return 0;
 }

@@ -16,7 +16,7 @@
 #define ERGON_SPEC_MAX 4096             /* bytes of the option's value */
 
 struct ergon_spec {
-	char mech[16];            /* "auto", "off" or a backend's name */
+	char mech[32];            /* "auto", "off", a backend's name, or several joined by '+' */
 	bool mpi;                 /* preload the MPI library into the ranks */
 	double freq_hz;           /* 0: not given */
 	char share[8];            /* "cores", "equal"; "" not given */

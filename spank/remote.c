@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "account.h"
+#include "board_describe.h"
 #include "conf.h"
 #include "environ.h"
 #include "flags.h"
@@ -202,49 +203,6 @@ static double board_hz(void)
 	return remote.hz / (double)ergon_account_decimation(remote.hz, limit);
 }
 
-static void describe_channels(struct ergon_board_info *info)
-{
-	const struct ergon_channel *channels;
-	size_t n = ergon_meter_channels(remote.meter, &channels);
-
-	snprintf(info->mechanism, sizeof(info->mechanism), "%s",
-		 ergon_meter_backend(remote.meter)->name);
-	snprintf(info->scope, sizeof(info->scope), "%s", ergon_meter_scope(remote.meter));
-	info->estimated = ergon_meter_backend(remote.meter)->estimated;
-	if (n > ERGON_BOARD_MAX_CHANNELS)
-		n = ERGON_BOARD_MAX_CHANNELS;
-	info->nchannels = (uint32_t)n;
-	for (size_t i = 0; i < n; i++) {
-		const struct ergon_channel *ch = &channels[i];
-		struct ergon_board_channel *b = &info->channels[i];
-
-		memcpy(b->name, ch->name, sizeof(b->name));
-		b->unit_j = ch->unit_j;
-		b->domain = (int32_t)ch->domain;
-		b->package = ch->package < 0 ? -1 :
-			     ergon_topo_package_index(remote.topo, ch->package);
-		b->in_total = ch->in_total;
-	}
-}
-
-/* Table of the node's CPUs for the board; NULL when there is no memory. */
-static struct ergon_board_cpu *describe_cpus(struct ergon_board_info *info)
-{
-	const struct ergon_topo *topo = remote.topo;
-	struct ergon_board_cpu *cpus = calloc(topo->ncpus, sizeof(*cpus));
-
-	if (!cpus)
-		return NULL;
-	info->ncpus = (uint32_t)topo->ncpus;
-	info->npackages = (uint32_t)topo->npackages;
-	for (size_t i = 0; i < topo->ncpus; i++) {
-		cpus[i].os = topo->cpus[i].os;
-		cpus[i].core = topo->cpus[i].core;
-		cpus[i].package = ergon_topo_package_index(topo, topo->cpus[i].package);
-	}
-	return cpus;
-}
-
 /* Where ranks read energy. Without it they report times all the same. */
 static void open_rundir(void)
 {
@@ -256,11 +214,9 @@ static void open_rundir(void)
 		info.node_share = (double)remote.record.cpus / (double)remote.record.node_cpus;
 	snprintf(info.host, sizeof(info.host), "%s", remote.record.node);
 	snprintf(info.reason, sizeof(info.reason), "%.255s", remote.reason);
-	cpus = describe_cpus(&info);
+	cpus = ergon_board_describe(remote.meter, remote.topo, &info);
 	if (!cpus)
 		return;
-	if (remote.meter)
-		describe_channels(&info);
 	ergon_rundir_sweep(remote.conf.run_dir);
 	for (int i = 0; i < 2 && !remote.rundir; i++) {
 		remote.rundir = ergon_rundir_create(remote.conf.run_dir, step_name(i > 0),

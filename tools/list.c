@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "machine.h"
 #include "meter.h"
+#include "scope.h"
 
 #define LIST_VERSION 1
 
@@ -113,6 +114,9 @@ static void print_id(int id, int width)
 
 static void print_text(const struct findings *f)
 {
+	char reason[96];
+	const char *why;
+
 	printf("%-10s %-12s %s\n", "MECHANISM", "STATE", "WHAT");
 	for (size_t i = 0; i < f->nbackends; i++) {
 		const struct ergon_probe *probe = &f->probes[i];
@@ -124,7 +128,7 @@ static void print_text(const struct findings *f)
 	}
 	if (!f->meter)
 		return;
-	printf("\nIn use: %s. The total covers %s.\n\n", ergon_meter_backend(f->meter)->name,
+	printf("\nIn use: %s. The total covers %s.\n\n", ergon_meter_mechanism(f->meter),
 	       ergon_meter_scope(f->meter));
 	printf("%-16s %-9s %-8s %-4s %-6s %s\n", "CHANNEL", "DOMAIN", "PACKAGE", "DIE", "TOTAL",
 	       "READ FROM");
@@ -134,7 +138,9 @@ static void print_text(const struct findings *f)
 		printf("%-16s %-9s ", ch->name, ergon_domain_name(ch->domain));
 		print_id(ch->package, 9);
 		print_id(ch->die, 5);
-		printf("%-6s %s\n", ch->in_total ? "yes" : "no", ch->detail);
+		printf("%-6s %s", ch->in_total ? "yes" : "no", ch->detail);
+		why = ergon_scope_reason(f->channels, f->nchannels, i, reason, sizeof(reason));
+		printf(*why ? "; %s\n" : "%s\n", why);
 	}
 	if (f->ndropped > 0)
 		printf("\nLeft out:\n");
@@ -153,12 +159,22 @@ static json_t *json_channels(const struct findings *f)
 
 	for (size_t i = 0; i < f->nchannels; i++) {
 		const struct ergon_channel *ch = &f->channels[i];
-
-		json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:b}",
+		char reason[96];
+		json_t *entry = json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:b}",
 			"name", ch->name, "domain", ergon_domain_name(ch->domain),
 			"package", json_id(ch->package), "die", json_id(ch->die),
 			"kind", "energy", "unit", "J", "source", ch->source,
-			"detail", ch->detail, "in_total", ch->in_total));
+			"detail", ch->detail, "in_total", ch->in_total);
+		const char *why = ergon_scope_reason(f->channels, f->nchannels, i, reason,
+						     sizeof(reason));
+
+		if (*why)
+			json_object_set_new(entry, "why", json_string(why));
+		if (ch->id[0])
+			json_object_set_new(entry, "id", json_string(ch->id));
+		if (ch->integrated)
+			json_object_set_new(entry, "integrated", json_true());
+		json_array_append_new(list, entry);
 	}
 	return list;
 }
@@ -188,7 +204,7 @@ static json_t *json_dropped(const struct findings *f)
 static int print_json(const struct findings *f)
 {
 	json_t *root = json_pack("{s:i, s:s?, s:s?, s:o, s:o, s:o}", "v", LIST_VERSION,
-		"mechanism", f->meter ? ergon_meter_backend(f->meter)->name : NULL,
+		"mechanism", f->meter ? ergon_meter_mechanism(f->meter) : NULL,
 		"scope", f->meter ? ergon_meter_scope(f->meter) : NULL,
 		"channels", json_channels(f), "mechanisms", json_mechanisms(f),
 		"dropped", json_dropped(f));

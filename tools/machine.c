@@ -41,18 +41,11 @@ void machine_close(struct machine *machine)
 
 bool machine_knows_mechanisms(const char *command, const char *list)
 {
-	char name[32];
+	char word[32];
 
-	do {
-		size_t len = strcspn(list, ",");
-
-		snprintf(name, sizeof(name), "%.*s", (int)(len < 31 ? len : 31), list);
-		if (strcmp(name, "auto") != 0 && !ergon_backend_by_name(name)) {
-			fprintf(stderr, "ergon %s: no mechanism '%s'; `ergon %s --help` names them\n",
-				command, name, command);
-			return false;
-		}
-		list += len + (list[len] == ',');
-	} while (*list);
-	return true;
+	if (!ergon_mechanisms_unknown(list, word, sizeof(word)))
+		return true;
+	fprintf(stderr, "ergon %s: no mechanism '%s'; `ergon %s --help` names them\n", command, word,
+		command);
+	return false;
 }

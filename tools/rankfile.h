@@ -25,7 +25,7 @@ enum rankfile_kind { RANKFILE_RANK, RANKFILE_NODE };
 /* The two header lines. Texts not given are "". */
 struct rankfile_head {
 	char job[64], step[32], host[64], boot_id[40], mpi[64];
-	char mechanism[16], scope[16], share[16], reason[256];
+	char mechanism[32], scope[32], share[16], reason[256];
 	char state[16];           /* as written: complete, aborted, noFinalize */
 	int rank, size;           /* -1 in a node file */
 	double freq_hz, wall_s, overhead_s;

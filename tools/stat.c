@@ -226,7 +226,7 @@ static int select_channels(struct run *run, unsigned domains, struct ergon_error
 				snprintf(words + strlen(words), sizeof(words) - strlen(words), " %s",
 					 ergon_domain_name(have));
 		return ergon_error_set(err, "%s has no domain %s on this machine; it has:%s",
-				       ergon_meter_backend(run->meter)->name, ergon_domain_name(d), words);
+				       ergon_meter_mechanism(run->meter), ergon_domain_name(d), words);
 	}
 	return 0;
 }
@@ -321,7 +321,7 @@ static void fill_result(struct run *run, const struct options *o, const struct c
 	r->command = o->command;
 	r->label = o->label;
 	r->exit_code = end->exit_code;
-	r->mechanism = ergon_meter_backend(run->meter)->name;
+	r->mechanism = ergon_meter_mechanism(run->meter);
 	ergon_meter_scope_of(run->meter, run->selected, r->scope, sizeof(r->scope));
 	r->hz = o->hz;
 	r->nchannels = ergon_meter_channels(run->meter, &r->channels);

@@ -106,7 +106,7 @@ wait_for() { # FILE TEXT
 		sleep 0.05
 	done
 }
-env --default-signal=INT,QUIT "$ergon" stat -- sh "$tmp/trapper" "$tmp/got" 2> /dev/null &
+env --default-signal=HUP,INT,QUIT "$ergon" stat -- sh "$tmp/trapper" "$tmp/got" 2> /dev/null &
 pid=$!
 check "the command is there" wait_for "$tmp/got" ready
 for sig in HUP INT QUIT TERM USR1 USR2; do

@@ -25,6 +25,7 @@ expect_rc() {
 }
 
 # --- every machine answers what a person has checked ---
+command -v jq > /dev/null || { echo "needs jq"; exit 77; }
 count=0
 for machine in "$machines"/*/; do
 	machine=${machine%/}
@@ -32,7 +33,10 @@ for machine in "$machines"/*/; do
 	grep -q '"mechanism": null' "$machine/expect.json" && want=1
 	export ERGON_SYSROOT="$machine"
 	expect_rc "$want" "$ergon" list --json
-	diff -u "$machine/expect.json" "$tmp/out" || fail "$machine: --json"
+	# A machine's file tells of the mechanisms that matter there.
+	jq --slurpfile want "$machine/expect.json" '.mechanisms |= map(select(.name as $n |
+		$want[0].mechanisms | any(.name == $n)))' "$tmp/out" > "$tmp/told"
+	jq . "$machine/expect.json" | diff -u - "$tmp/told" || fail "$machine: --json"
 	if [ "$want" -eq 1 ]; then
 		[ "$(wc -l < "$tmp/err")" -eq 1 ] || fail "$machine: not one line on stderr"
 	else

@@ -32,13 +32,13 @@ static void counts_start_at_zero_and_add_up(void **state)
 	struct ergon_channel ch = energy("package0", ERGON_DOMAIN_PACKAGE, 262143328911);
 	const uint64_t rows[] = { 262143328000, 1000, 1000, 2500 };
 	struct script script = { &ch, 1, rows, 4, 0, 0 };
-	struct ergon_meter *meter = ergon_meter_new(&script_backend, &script, NULL);
+	struct ergon_meter *meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &script }, 1, NULL);
 	struct ergon_reading r;
 	const struct ergon_channel *channels;
 
 	(void)state;
 	assert_non_null(meter);
-	assert_ptr_equal(ergon_meter_backend(meter), &script_backend);
+	assert_string_equal(ergon_meter_mechanism(meter), "script");
 	assert_int_equal(ergon_meter_channels(meter, &channels), 1);
 	ergon_meter_read(meter, &r);
 	assert_int_equal(r.counts[0], 1911);
@@ -62,7 +62,7 @@ static void failed_readings_are_caught_up(void **state)
 	};
 	const uint64_t rows[] = { 100, 10, SCRIPT_FAIL, 11, 300, 12 };
 	struct script script = { ch, 2, rows, 3, 0, 0 };
-	struct ergon_meter *meter = ergon_meter_new(&script_backend, &script, NULL);
+	struct ergon_meter *meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &script }, 1, NULL);
 	struct ergon_reading r;
 
 	(void)state;
@@ -83,7 +83,7 @@ static void counters_that_come_back_lower_are_reset(void **state)
 	struct ergon_channel ch = energy("package0", ERGON_DOMAIN_PACKAGE, ERGON_MODULUS_UNKNOWN);
 	const uint64_t rows[] = { 5000000, 6000000, SCRIPT_FAIL, 40, 140 };
 	struct script script = { &ch, 1, rows, 5, 0, 0 };
-	struct ergon_meter *meter = ergon_meter_new(&script_backend, &script, NULL);
+	struct ergon_meter *meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &script }, 1, NULL);
 	struct ergon_reading r;
 
 	(void)state;
@@ -105,7 +105,7 @@ static void a_channel_dead_at_open_starts_when_it_lives(void **state)
 	struct ergon_channel ch = energy("package0", ERGON_DOMAIN_PACKAGE, 0);
 	const uint64_t rows[] = { SCRIPT_FAIL, 900000, 900007 };
 	struct script script = { &ch, 1, rows, 3, 0, 0 };
-	struct ergon_meter *meter = ergon_meter_new(&script_backend, &script, NULL);
+	struct ergon_meter *meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &script }, 1, NULL);
 	struct ergon_reading r;
 
 	(void)state;
@@ -127,7 +127,7 @@ static void impossible_steps_are_not_energy(void **state)
 
 	(void)state;
 	ch.max_watts = 2000;
-	meter = ergon_meter_new(&script_backend, &script, NULL);
+	meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &script }, 1, NULL);
 	ergon_meter_read(meter, &r);
 	assert_int_equal(r.flags, ERGON_FLAG_RESET);
 	assert_int_equal(r.counts[0], 0);
@@ -159,8 +159,7 @@ static void totals_name_their_scope(void **state)
 	struct ergon_reading r;
 
 	(void)state;
-	ch[2].in_total = ch[4].in_total = false;
-	meter = ergon_meter_new(&script_backend, &script, NULL);
+	meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &script }, 1, NULL);
 	assert_string_equal(ergon_meter_scope(meter), "cpu+dram");
 	ergon_meter_read(meter, &r);
 	assert_int_equal(ergon_meter_total_uj(meter, r.counts), 8);
@@ -172,7 +171,7 @@ static void readings_are_dated_in_their_middle(void **state)
 	struct ergon_channel ch = energy("package0", ERGON_DOMAIN_PACKAGE, 0);
 	const uint64_t rows[] = { 0 };
 	struct script script = { &ch, 1, rows, 1, 0, 0 };
-	struct ergon_meter *meter = ergon_meter_new(&script_backend, &script, NULL);
+	struct ergon_meter *meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &script }, 1, NULL);
 	struct ergon_reading r;
 	uint64_t before = ergon_clock_ns(), after;
 
@@ -192,10 +191,10 @@ static void too_many_channels_are_refused(void **state)
 	struct ergon_error err = { "" };
 
 	(void)state;
-	assert_null(ergon_meter_new(&script_backend, &script, &err));
+	assert_null(ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &script }, 1, &err));
 	assert_non_null(strstr(err.text, "script: 0 channels"));
 	script.nchannels = ERGON_METER_MAX_CHANNELS + 1;
-	assert_null(ergon_meter_new(&script_backend, &script, &err));
+	assert_null(ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &script }, 1, &err));
 	assert_non_null(strstr(err.text, "129 channels"));
 	assert_int_equal(script.closed, 0);
 }
@@ -209,17 +208,17 @@ static void keepalive_is_half_a_wrap_at_the_guard(void **state)
 	};
 	const uint64_t rows[] = { 0, 0, 0 };
 	struct script script = { ch, 3, rows, 1, 0, 0 };
-	struct ergon_meter *meter = ergon_meter_new(&script_backend, &script, NULL);
+	struct ergon_meter *meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &script }, 1, NULL);
 
 	(void)state;
 	assert_int_equal(ergon_meter_keepalive_ns(meter), 30000000000ull);
 	ergon_meter_close(meter);
 	ch[2].max_watts = 4096;
-	meter = ergon_meter_new(&script_backend, &script, NULL);
+	meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &script }, 1, NULL);
 	assert_int_equal(ergon_meter_keepalive_ns(meter), 8000000000ull);
 	ergon_meter_close(meter);
 	ch[0].max_watts = 32768;
-	meter = ergon_meter_new(&script_backend, &script, NULL);
+	meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &script }, 1, NULL);
 	assert_int_equal(ergon_meter_keepalive_ns(meter), 1000000000ull);
 	ergon_meter_close(meter);
 }
@@ -235,7 +234,7 @@ static void estimates_say_so(void **state)
 
 	(void)state;
 	backend.estimated = true;
-	meter = ergon_meter_new(&backend, &script, NULL);
+	meter = ergon_meter_new(&(struct ergon_meter_part){ &backend, &script }, 1, NULL);
 	ergon_meter_read(meter, &r);
 	assert_int_equal(r.flags, ERGON_FLAG_ESTIMATED);
 	assert_string_equal(ergon_meter_scope(meter), "estimate");

@@ -86,7 +86,7 @@ static int setup(void **state)
 			     .unit_j = 1e-6, .modulus = MODULUS, .max_watts = 10, .in_total = true },
 		.start_ns = ergon_clock_ns(),
 	};
-	b->meter = ergon_meter_new(&script_backend, &b->script, NULL);
+	b->meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &b->script }, 1, NULL);
 	b->sleep_at = -1;
 	b->in_order = true;
 	*state = b;
