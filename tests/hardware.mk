@@ -16,7 +16,10 @@ hardware_unit_tests = \
 	tests/unit/backend_perf \
 	tests/unit/backend_powercap \
 	tests/unit/fuzz_sysfs \
+	tests/unit/integral \
 	tests/unit/meter \
+	tests/unit/scope \
+	tests/unit/slow \
 	tests/unit/sysroot \
 	tests/unit/topo
 check_PROGRAMS += $(hardware_unit_tests)
@@ -37,6 +40,15 @@ tests_unit_fuzz_sysfs_LDADD = libergontest.la $(UNIT_LIBS)
 tests_unit_meter_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_meter_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_meter_LDADD = libergontest.la $(UNIT_LIBS)
+tests_unit_integral_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_integral_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_integral_LDADD = libergontest.la $(UNIT_LIBS)
+tests_unit_scope_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_scope_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_scope_LDADD = libergontest.la $(UNIT_LIBS)
+tests_unit_slow_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_slow_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_slow_LDADD = libergontest.la $(UNIT_LIBS)
 tests_unit_sysroot_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_sysroot_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_sysroot_LDADD = libergontest.la $(UNIT_LIBS)

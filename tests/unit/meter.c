@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -267,6 +268,102 @@ static void failures_are_told_one_by_one(void **state)
 	tree_destroy(&tree);
 }
 
+/* RAPL, a node meter and two GPUs, one of which another part tells already. */
+static void parts_are_read_together(void **state)
+{
+	struct ergon_channel rapl[] = {
+		energy("package0", ERGON_DOMAIN_PACKAGE, 0), energy("dram0", ERGON_DOMAIN_DRAM, 0),
+	};
+	struct ergon_channel gpus[] = {
+		energy("gpu0", ERGON_DOMAIN_GPU, 0), energy("gpu1", ERGON_DOMAIN_GPU, 0),
+	};
+	struct ergon_channel more[] = {
+		energy("gpu0", ERGON_DOMAIN_GPU, 0), energy("node", ERGON_DOMAIN_NODE, 0),
+	};
+	const uint64_t rows[3][4] = { { 0, 0, 10, 1 }, { 0, 0, 200, 300 }, { 0, 0, 200, 7000 } };
+	struct script scripts[] = {
+		{ rapl, 2, rows[0], 2, 0, 0 }, { gpus, 2, rows[1], 2, 0, 0 },
+		{ more, 2, rows[2], 2, 0, 0 },
+	};
+	struct ergon_backend second = script_backend, third = script_backend;
+	const struct ergon_meter_part parts[] = {
+		{ &script_backend, &scripts[0] }, { &second, &scripts[1] }, { &third, &scripts[2] },
+	};
+	const struct ergon_channel *channels;
+	const struct ergon_dropped *dropped;
+	struct ergon_meter *meter;
+	struct ergon_reading r;
+
+	(void)state;
+	second.name = "second";
+	third.name = "third";
+	strcpy(gpus[0].id, "pci 0000:41:00.0");
+	strcpy(gpus[1].id, "pci 0000:42:00.0");
+	strcpy(more[0].id, "pci 0000:41:00.0");
+	strcpy(more[0].detail, "the same again");
+	more[1].package = -1;
+
+	meter = ergon_meter_new(parts, 2, NULL);
+	assert_string_equal(ergon_meter_mechanism(meter), "script+second");
+	assert_string_equal(ergon_meter_scope(meter), "cpu+dram+gpu");
+	ergon_meter_read(meter, &r);
+	assert_int_equal(ergon_meter_total_uj(meter, r.counts), 511);
+	ergon_meter_close(meter);
+
+	scripts[0].next = scripts[1].next = 0;
+	meter = ergon_meter_new(parts, 3, NULL);
+	assert_string_equal(ergon_meter_mechanism(meter), "script+second+third");
+	assert_string_equal(ergon_meter_scope(meter), "node");
+	assert_int_equal(ergon_meter_channels(meter, &channels), 5);
+	assert_string_equal(channels[4].name, "node");
+	assert_int_equal(ergon_meter_dropped(meter, &dropped), 1);
+	assert_string_equal(dropped[0].what, "the same again");
+	assert_string_equal(dropped[0].why, "script tells gpu0 already");
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.counts[0], 10);
+	assert_int_equal(r.counts[3], 300);
+	assert_int_equal(r.counts[4], 7000);
+	assert_int_equal(ergon_meter_total_uj(meter, r.counts), 7000);
+	assert_int_equal(r.flags, 0);
+	ergon_meter_close(meter);
+	assert_int_equal(scripts[2].closed, 1);
+}
+
+static int rescans;
+
+static void count_rescan(void *inst)
+{
+	(void)inst;
+	rescans++;
+}
+
+/* A source that stays away is looked for after a second, not at every reading. */
+static void lost_sources_are_looked_for(void **state)
+{
+	struct ergon_channel ch = energy("package0", ERGON_DOMAIN_PACKAGE, 0);
+	const uint64_t rows[] = { 1, SCRIPT_FAIL };
+	struct script script = { &ch, 1, rows, 2, 0, 0 };
+	struct ergon_backend backend = script_backend;
+	struct ergon_meter *meter;
+	struct ergon_reading r;
+	uint64_t start = ergon_clock_ns(), end;
+
+	(void)state;
+	backend.rescan = count_rescan;
+	rescans = 0;
+	meter = ergon_meter_new(&(struct ergon_meter_part){ &backend, &script }, 1, NULL);
+	do {
+		ergon_meter_read(meter, &r);
+		assert_int_equal(r.flags, ERGON_FLAG_GAP);
+		end = ergon_clock_ns();
+		if (end - start < 900000000)
+			assert_int_equal(rescans, 0);
+		usleep(10000);
+	} while (end - start < 1500000000);
+	assert_int_equal(rescans, 1);
+	ergon_meter_close(meter);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +378,8 @@ int main(void)
 		cmocka_unit_test(keepalive_is_half_a_wrap_at_the_guard),
 		cmocka_unit_test(estimates_say_so),
 		cmocka_unit_test(failures_are_told_one_by_one),
+		cmocka_unit_test(parts_are_read_together),
+		cmocka_unit_test(lost_sources_are_looked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
