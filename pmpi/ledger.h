@@ -21,8 +21,8 @@
 
 #include "board.h"
 
-#define ERGON_LEDGER_MAGIC "ERGLDG2\n"
-#define ERGON_NODE_MAGIC   "ERGNOD2\n"
+#define ERGON_LEDGER_MAGIC "ERGLDG3\n"
+#define ERGON_NODE_MAGIC   "ERGNOD3\n"
 #define ERGON_LEDGER_ROWS 1024          /* the last one is "other" when names overflow */
 #define ERGON_NAME_MAX 64
 
@@ -51,7 +51,14 @@ enum ergon_activity {
 	X(DRAM,     DRAM,     "dram_j") \
 	X(GPU,      GPU,      "gpu_j") \
 	X(PLATFORM, PLATFORM, "platform_j") \
-	X(NODE,     NODE,     "node_j")
+	X(NODE,     NODE,     "node_j") \
+	X(CPU,      CPU,      "cpu_j") \
+	X(IO,       IO,       "io_j") \
+	X(SOC,      SOC,      "soc_j") \
+	X(MODULE,   MODULE,   "module_j")
+
+/* Columns up to here are in every file; those after it only where the node has such a channel. */
+#define ERGON_COLUMN_LAST_FIXED ERGON_COLUMN_NODE
 
 enum ergon_column {
 #define X(c, d, w) ERGON_COLUMN_##c,

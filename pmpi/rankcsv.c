@@ -95,6 +95,11 @@ static void put_hz(FILE *out, double hz)
 	fprintf(out, " freq_hz=%s", buf);
 }
 
+static bool has_column(const struct ergon_rank_head *head, int column)
+{
+	return column <= ERGON_COLUMN_LAST_FIXED || (head->measured & 1u << column);
+}
+
 static void put_row(FILE *out, const struct ergon_rank_head *head, const struct ergon_row *row)
 {
 	uint32_t flags = row->flags | head->flags;
@@ -109,8 +114,9 @@ static void put_row(FILE *out, const struct ergon_rank_head *head, const struct 
 	fprintf(out, ",%s", ergon_ns_format(row->time_ns, buf, sizeof(buf)));
 	fprintf(out, ",%s", ergon_nano_format(row->cpu_s, buf, sizeof(buf)));
 	for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
-		fprintf(out, ",%s", head->measured & 1u << c ?
-			ergon_nano_format(row->joules[c], buf, sizeof(buf)) : "");
+		if (has_column(head, c))
+			fprintf(out, ",%s", head->measured & 1u << c ?
+				ergon_nano_format(row->joules[c], buf, sizeof(buf)) : "");
 	fprintf(out, ",%s\n", ergon_flags_format(flags, buf, sizeof(buf)));
 }
 
@@ -141,7 +147,8 @@ void ergon_rank_csv(FILE *out, const struct ergon_rank_head *head,
 	fprintf(out, " overhead_s=%s\n", ergon_nano_format(head->overhead_s, buf, sizeof(buf)));
 	fputs("phase,activity,function,calls,time_s,cpu_s", out);
 	for (int c = 0; c < ERGON_COLUMN_COUNT; c++)
-		fprintf(out, ",%s", ergon_column_word(c));
+		if (has_column(head, c))
+			fprintf(out, ",%s", ergon_column_word(c));
 	fputs(",flags\n", out);
 	for (uint32_t i = 0; i < head->nrows; i++)
 		put_row(out, head, &rows[i]);

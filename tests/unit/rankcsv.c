@@ -75,6 +75,33 @@ static void cut_off_words_and_quotes(void **state)
 	free(text);
 }
 
+/* A machine whose meters are not RAPL's: its columns stand behind the fixed ones. */
+static void other_domains_have_columns_where_measured(void **state)
+{
+	struct ergon_rank_head head = {
+		.nrows = 1, .size = 1, .job = "1", .step = "0", .ns = "0", .hz = 1,
+		.measured = 1u << ERGON_COLUMN_CPU | 1u << ERGON_COLUMN_MODULE,
+	};
+	struct ergon_row row = {
+		.phase = "main", .activity = ERGON_ACTIVITY_APP, .calls = 1, .time_ns = 1000000000,
+		.intervals = 100,
+	};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	row.joules[ERGON_COLUMN_CPU] = 3;
+	row.joules[ERGON_COLUMN_IO] = 4;
+	row.joules[ERGON_COLUMN_MODULE] = 5;
+	assert_non_null(out);
+	ergon_rank_csv(out, &head, &row, "complete");
+	fclose(out);
+	assert_non_null(strstr(text, ",node_j,cpu_j,module_j,flags\n"));
+	assert_non_null(strstr(text, ",0.000000000,,,,,,3.000000000,5.000000000,\n"));
+	free(text);
+}
+
 static void rates_are_short(void **state)
 {
 	static const struct {
@@ -159,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_need_no_locale),
 		cmocka_unit_test(cut_off_words_and_quotes),
+		cmocka_unit_test(other_domains_have_columns_where_measured),
 		cmocka_unit_test(rates_are_short),
 		cmocka_unit_test(node_rows),
 		cmocka_unit_test(a_file_is_whole_or_absent),
