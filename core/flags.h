@@ -23,7 +23,8 @@
 	X(MISSED,    "missed",    "planned samples were not taken") \
 	X(NOENERGY,  "noenergy",  "no energy source could be used") \
 	X(LATE,      "late",      "sampling started after the step's first task") \
-	X(STALE,     "stale",     "the counter stood still where it should have moved")
+	X(STALE,     "stale",     "the counter stood still where it should have moved") \
+	X(DISAGREE,  "disagree",  "two mechanisms differ by more than their resolution")
 
 enum ergon_flag_bit {
 #define X(c, w, m) ERGON_FLAG_BIT_##c,

@@ -5,6 +5,8 @@ libergoncore_la_SOURCES += \
 	core/backend_perf.c \
 	core/backend_powercap.c \
 	core/backends.c \
+	core/crosscheck.c \
+	core/crosscheck.h \
 	core/integral.c \
 	core/integral.h \
 	core/meter.c \

@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "delta.h"
 #include "flags.h"
+#include "log.h"
 #include "sampler.h"
 #include "share.h"
 #include "thread.h"
@@ -41,6 +42,7 @@ struct ergon_account {
 	int stat_fd;
 	uint64_t publish_every;
 	atomic_bool finishing;
+	bool cross_checking;      /* the sampler's */
 
 	pthread_mutex_t lock;     /* of progress */
 	struct progress progress;
@@ -111,6 +113,8 @@ static void on_sample(void *arg, const struct ergon_sample *s)
 	p->last_ns = s->reading.t_ns;
 	pthread_mutex_unlock(&a->lock);
 	publish(a, s);
+	if (a->cross_checking)
+		a->cross_checking = ergon_crosscheck_feed(a->setup.crosscheck, &s->reading);
 }
 
 /* Split the node's energy; a whole node needs no model. */
@@ -283,6 +287,7 @@ struct ergon_account *ergon_account_start(const struct ergon_account_setup *setu
 	a->publish_every = ergon_account_decimation(setup->hz, setup->board_hz);
 	pthread_mutex_init(&a->lock, NULL);
 	ergon_curve_init(&a->progress.curve, setup->curve_points);
+	a->cross_checking = setup->crosscheck != NULL;
 	a->start_real_ns = ergon_clock_real_ns();
 	a->start_ns = ergon_clock_ns();
 	if (setup->meter)
@@ -290,6 +295,20 @@ struct ergon_account *ergon_account_start(const struct ergon_account_setup *setu
 	if (setup->checkpoint)
 		start_clerk(a);
 	return a;
+}
+
+/* The sampler has ended: the check is ours. */
+static void judge_crosscheck(const struct ergon_account *a, struct ergon_record *r)
+{
+	char verdict[200];
+
+	if (!a->setup.crosscheck ||
+	    !*ergon_crosscheck_verdict(a->setup.crosscheck, verdict, sizeof(verdict)))
+		return;
+	r->flags |= ERGON_FLAG_DISAGREE;
+	ergon_log(ERGON_LOG_WARNING, ERGON_LOG_SPANK, "mechanisms disagree: %s", verdict);
+	if (!*r->reason)
+		snprintf(r->reason, sizeof(r->reason), "mechanisms disagree: %s", verdict);
 }
 
 void ergon_account_finish(struct ergon_account *a, int64_t cpu_ns, struct ergon_record *r)
@@ -301,6 +320,7 @@ void ergon_account_finish(struct ergon_account *a, int64_t cpu_ns, struct ergon_
 	if (!*r->reason)
 		memcpy(r->reason, a->identity.reason, sizeof(r->reason));
 	fill(a, &a->progress, cpu_ns, r);
+	judge_crosscheck(a, r);
 }
 
 void ergon_account_free(struct ergon_account *a)

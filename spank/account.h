@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "board.h"
+#include "crosscheck.h"
 #include "error.h"
 #include "journal.h"
 #include "meter.h"
@@ -23,6 +24,7 @@ struct ergon_account;
 struct ergon_account_setup {
 	const struct ergon_record *identity; /* copied */
 	struct ergon_meter *meter; /* NULL: no energy, identity->reason says why */
+	struct ergon_crosscheck *crosscheck; /* of the meter; may be NULL */
 	double hz;
 	int curve_points;
 	bool whole;               /* the step gets all of the node */

@@ -53,6 +53,7 @@ static struct {
 	struct ergon_sysroot *sysroot;
 	struct ergon_topo *topo;
 	struct ergon_meter *meter;
+	struct ergon_crosscheck *crosscheck; /* NULL: there is no second mechanism */
 	struct ergon_checkpoint *checkpoint;
 	struct ergon_rundir *rundir;
 	struct ergon_account *account;
@@ -141,7 +142,9 @@ static void open_meter(void)
 	memcpy(remote.machine.max_watts, conf->max_watts, sizeof(conf->max_watts));
 	remote.meter = ergon_meter_open(&remote.machine, any ? conf->mechanism : remote.spec.mech,
 					any && conf->allow_model, &err);
-	if (!remote.meter)
+	if (remote.meter)
+		remote.crosscheck = ergon_crosscheck_open(&remote.machine, remote.meter, NULL, &err);
+	else
 		complain(remote.reason, "%s", err.text);
 }
 
@@ -245,6 +248,7 @@ static void start_account(void)
 	struct ergon_account_setup setup = {
 		.identity = &remote.record,
 		.meter = remote.meter,
+		.crosscheck = remote.crosscheck,
 		.hz = remote.hz,
 		.curve_points = remote.conf.curve_points,
 		.whole = remote.id.whole,
@@ -425,6 +429,7 @@ void ergon_remote_finish(spank_t sp)
 	}
 	ergon_rundir_remove(remote.rundir);
 	ergon_account_free(remote.account);
+	ergon_crosscheck_close(remote.crosscheck);
 	ergon_meter_close(remote.meter);
 	ergon_topo_free(remote.topo);
 	ergon_sysroot_close(remote.sysroot);

@@ -15,6 +15,7 @@ hardware_unit_tests = \
 	tests/unit/backend_model \
 	tests/unit/backend_perf \
 	tests/unit/backend_powercap \
+	tests/unit/crosscheck \
 	tests/unit/fuzz_sysfs \
 	tests/unit/integral \
 	tests/unit/meter \
@@ -34,6 +35,9 @@ tests_unit_backend_perf_LDADD = libergontest.la $(UNIT_LIBS)
 tests_unit_backend_powercap_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_backend_powercap_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_backend_powercap_LDADD = libergontest.la $(UNIT_LIBS)
+tests_unit_crosscheck_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_crosscheck_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_crosscheck_LDADD = libergontest.la $(UNIT_LIBS)
 tests_unit_fuzz_sysfs_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_fuzz_sysfs_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_fuzz_sysfs_LDADD = libergontest.la $(UNIT_LIBS)

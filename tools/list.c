@@ -5,8 +5,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
+#include "crosscheck.h"
 #include "machine.h"
 #include "meter.h"
 #include "scope.h"
@@ -16,7 +18,7 @@
 struct options {
 	const char *mechanisms;   /* NULL: the configuration's */
 	const char *config;
-	bool json;
+	bool json, cross_check;
 };
 
 static void usage(FILE *out)
@@ -32,10 +34,12 @@ static void usage(FILE *out)
 		fprintf(out, " %s,", ergon_backends[i]->name);
 	fprintf(out, " auto\n"
 		"  -j, --json            print JSON\n"
+		"      --cross-check     measure a second by two mechanisms and compare\n"
 		"      --config FILE     read FILE instead of %s\n"
 		"  -h, --help            print this\n"
 		"\n"
-		"Exit status: 0 something can be measured, 1 nothing, 2 wrong usage.\n",
+		"Exit status: 0 something can be measured, 1 nothing, 2 wrong usage,\n"
+		"3 mechanisms disagree.\n",
 		ergon_conf_default_path());
 }
 
@@ -45,6 +49,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 	static const struct option longs[] = {
 		{ "mechanism", required_argument, NULL, 'm' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "cross-check", no_argument, NULL, 'x' },
 		{ "config", required_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -58,6 +63,9 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case 'j':
 			o->json = true;
+			break;
+		case 'x':
+			o->cross_check = true;
 			break;
 		case 'c':
 			o->config = optarg;
@@ -82,6 +90,9 @@ static int parse_options(int argc, char **argv, struct options *o)
 /* --- what was found; printed as text or JSON --- */
 
 #define MAX_BACKENDS 16
+/* How exactly the second of a cross-check is met. */
+#define CHECK_PAUSE_US 20000
+#define EXIT_DISAGREE 3
 
 struct findings {
 	const struct ergon_meter *meter; /* NULL: nothing can be measured */
@@ -91,6 +102,9 @@ struct findings {
 	const struct ergon_dropped *dropped;
 	size_t nbackends;
 	struct ergon_probe probes[MAX_BACKENDS];
+	bool checked;             /* cross-check was asked for */
+	size_t nchecks;
+	struct ergon_crosscheck *checks[MAX_BACKENDS];
 };
 
 static void gather(struct findings *f, const struct ergon_machine *m, const struct ergon_meter *meter)
@@ -104,12 +118,65 @@ static void gather(struct findings *f, const struct ergon_machine *m, const stru
 	}
 }
 
+/* Every usable mechanism of the same counters beside the one in use, all in the same second. */
+static void cross_check(struct findings *f, const struct ergon_machine *m, struct ergon_meter *meter)
+{
+	struct ergon_reading reading;
+	bool more = true;
+
+	f->checked = true;
+	for (size_t i = 0; i < f->nbackends; i++) {
+		struct ergon_error err;
+
+		if (ergon_backends[i]->group && f->probes[i].state == ERGON_PROBE_OK)
+			f->checks[f->nchecks] = ergon_crosscheck_open(m, meter,
+								      ergon_backends[i]->name, &err);
+		f->nchecks += f->checks[f->nchecks] != NULL;
+	}
+	while (more && f->nchecks > 0) {
+		more = false;
+		ergon_meter_read(meter, &reading);
+		for (size_t i = 0; i < f->nchecks; i++)
+			more |= ergon_crosscheck_feed(f->checks[i], &reading);
+		if (more)
+			usleep(CHECK_PAUSE_US);
+	}
+}
+
+static bool disagree(const struct findings *f)
+{
+	char verdict[256];
+
+	for (size_t i = 0; i < f->nchecks; i++)
+		if (*ergon_crosscheck_verdict(f->checks[i], verdict, sizeof(verdict)))
+			return true;
+	return false;
+}
+
 static void print_id(int id, int width)
 {
 	if (id < 0)
 		printf("%-*s", width, "-");
 	else
 		printf("%-*d", width, id);
+}
+
+static void print_checks(const struct findings *f)
+{
+	if (f->nchecks == 0)
+		printf("\nCross-check: no second mechanism for the same counters.\n");
+	for (size_t i = 0; i < f->nchecks; i++) {
+		const struct ergon_crosscheck_pair *pairs;
+		size_t n;
+		double s = (double)ergon_crosscheck_pairs(f->checks[i], &pairs, &n) * 1e-9;
+
+		printf("\nCross-check with %s%s\n", ergon_crosscheck_other(f->checks[i]),
+		       s > 0 ? "" : ": no undisturbed second");
+		for (size_t k = 0; s > 0 && k < n; k++)
+			printf("  %-16s %10.3f W %10.3f W  +- %.3f W  %s\n", pairs[k].name,
+			       pairs[k].joules[0] / s, pairs[k].joules[1] / s,
+			       pairs[k].allowed_j / s, pairs[k].agree ? "agree" : "DISAGREE");
+	}
 }
 
 static void print_text(const struct findings *f)
@@ -146,6 +213,27 @@ static void print_text(const struct findings *f)
 		printf("\nLeft out:\n");
 	for (size_t i = 0; i < f->ndropped; i++)
 		printf("  %s: %s\n", f->dropped[i].what, f->dropped[i].why);
+	if (f->checked)
+		print_checks(f);
+}
+
+static json_t *json_checks(const struct findings *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < f->nchecks; i++) {
+		const struct ergon_crosscheck_pair *pairs;
+		size_t n;
+		double s = (double)ergon_crosscheck_pairs(f->checks[i], &pairs, &n) * 1e-9;
+
+		for (size_t k = 0; s > 0 && k < n; k++)
+			json_array_append_new(list, json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:b}",
+				"channel", pairs[k].name,
+				"other", ergon_crosscheck_other(f->checks[i]), "elapsed_s", s,
+				"w", pairs[k].joules[0] / s, "other_w", pairs[k].joules[1] / s,
+				"allowed_w", pairs[k].allowed_j / s, "agree", pairs[k].agree));
+	}
+	return list;
 }
 
 static json_t *json_id(int id)
@@ -208,7 +296,11 @@ static int print_json(const struct findings *f)
 		"scope", f->meter ? ergon_meter_scope(f->meter) : NULL,
 		"channels", json_channels(f), "mechanisms", json_mechanisms(f),
 		"dropped", json_dropped(f));
-	int rc = root ? json_dumpf(root, stdout, JSON_INDENT(2)) : -1;
+	int rc;
+
+	if (f->checked)
+		json_object_set_new(root, "cross_check", json_checks(f));
+	rc = root ? json_dumpf(root, stdout, JSON_INDENT(2)) : -1;
 
 	json_decref(root);
 	putchar('\n');
@@ -217,7 +309,7 @@ static int print_json(const struct findings *f)
 
 int ergon_cmd_list(int argc, char **argv)
 {
-	struct options o = { NULL, NULL, false };
+	struct options o = { NULL, NULL, false, false };
 	struct ergon_error err = { "" };
 	struct findings f = { 0 };
 	struct machine machine;
@@ -232,19 +324,23 @@ int ergon_cmd_list(int argc, char **argv)
 					 o.mechanisms ? o.mechanisms : machine.conf.mechanism,
 					 machine.conf.allow_model, &err);
 		gather(&f, &machine.view, meter);
+		if (o.cross_check && meter)
+			cross_check(&f, &machine.view, meter);
 		if (!o.json)
 			print_text(&f);
 		else if (print_json(&f) < 0)
 			ergon_error_set(&err, "out of memory");
-		rc = meter ? ERGON_EXIT_OK : ERGON_EXIT_FAILURE;
+		rc = !meter ? ERGON_EXIT_FAILURE : disagree(&f) ? EXIT_DISAGREE : ERGON_EXIT_OK;
 	}
-	if (rc != ERGON_EXIT_OK) {
+	if (rc == ERGON_EXIT_FAILURE) {
 		fflush(stdout);
 		fprintf(stderr, "ergon list: %s%s%s\n",
 			f.nbackends ? "nothing to measure with: " : "", err.text,
 			f.nbackends && !o.mechanisms && !machine.conf.allow_model ?
 				"; AllowModel = yes in ergon.conf permits estimates" : "");
 	}
+	for (size_t i = 0; i < f.nchecks; i++)
+		ergon_crosscheck_close(f.checks[i]);
 	ergon_meter_close(meter);
 	machine_close(&machine);
 	return rc;

@@ -16,6 +16,7 @@ same "nodes" "n1 n2 n3 n4" "$(records | field node | sort | xargs)"
 same "tasks per node" "2 2 2 2" "$(records | field node_tasks | xargs)"
 same "states" "complete complete complete complete" "$(records | field state | xargs)"
 same "mechanism" "perf perf perf perf" "$(records | field mechanism | xargs)"
+check "nothing to cross-check with, no disagreement" sh -c '! grep -q disagree' < <(records)
 same "the nodes are the job's" "$(records | field node_uj | xargs)" "$(records | field job_uj | xargs)"
 # The record's time is the step's.
 while read -r r; do
@@ -52,4 +53,19 @@ if [ "$(nproc)" -gt 1 ]; then
 	parts=$(($(records | field job_uj) + $(records | field other_uj) + $(records | field unallocated_uj)))
 	same "job + other + unallocated" "$(records | field node_uj)" "$parts"
 fi
+
+# A second mechanism that tells something else shows in the record, the first is kept.
+forget_records
+package=$(srun -N1 -n1 cat /sys/devices/system/cpu/cpu0/topology/physical_package_id)
+zone=$D/sysroot/sys/class/powercap/intel-rapl:0
+mkdir -p "$zone"
+echo "package-$package" >"$zone/name"
+echo 131000000000 >"$zone/energy_uj"
+echo 262143328850 >"$zone/max_energy_range_uj"
+srun -N1 -n1 --energy=perf sleep 2 || fail "srun failed beside a stuck counter"
+wait_records 1
+check "100 W within 0.5 %" watts_are 100 0.5 < <(records)
+check "flagged disagree" grep -q '"flags":\[.*"disagree"' < <(records)
+check "the record says who disagrees" \
+	grep -q "mechanisms disagree: package$package: perf [0-9.]* J, powercap 0 J" < <(records)
 finish

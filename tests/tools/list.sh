@@ -78,6 +78,27 @@ echo '<topology' > "$tmp/broken/topo.xml"
 expect_rc 1 env ERGON_SYSROOT="$tmp/broken" "$ergon" list
 grep -q 'broken/topo.xml' "$tmp/err" || fail "the broken topology is not named"
 
+# --- two mechanisms are compared; one is not, and that is said ---
+export ERGON_SYSROOT="$machines/laptop"
+expect_rc 0 "$ergon" list --cross-check
+grep -q 'no second mechanism' "$tmp/out" || fail "no second mechanism: not said"
+export ERGON_SYSROOT="$tmp/standin"
+if "$top_srcdir/tests/standin/make-sysroot" "$tmp/standin" 100 --packages 1 2> "$tmp/err"; then
+	zone=$tmp/standin/sys/class/powercap/intel-rapl:0
+	mkdir -p "$zone"
+	echo package-0 > "$zone/name"
+	echo 131000000000 > "$zone/energy_uj"
+	echo 262143328850 > "$zone/max_energy_range_uj"
+	expect_rc 3 "$ergon" list --cross-check
+	grep -q 'package0 .* 0.000 W .* DISAGREE' "$tmp/out" || fail "a stuck counter agrees"
+	expect_rc 3 "$ergon" list --cross-check --json
+	[ "$(jq -c '.cross_check | map([.channel, .other, .other_w == 0, .agree])' "$tmp/out")" = \
+		'[["package0","powercap",true,false]]' ] || fail "cross_check in JSON: $(cat "$tmp/out")"
+	[ "$(jq '.cross_check[0].w | . > 99 and . < 101' "$tmp/out")" = true ] || fail "not 100 W"
+else
+	echo "not tested: cross-check against perf: $(cat "$tmp/err")"
+fi
+
 # --- energy_uj that only root may read: a permission, not 0 J, not absence ---
 cp -R "$machines/laptop" "$tmp/locked"
 chmod -R u+w "$tmp/locked"
