@@ -11,6 +11,8 @@ libergoncore_la_SOURCES += \
 	core/integral.h \
 	core/meter.c \
 	core/meter.h \
+	core/power_pmu.c \
+	core/power_pmu.h \
 	core/powercap.c \
 	core/powercap.h \
 	core/scope.c \
