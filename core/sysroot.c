@@ -136,6 +136,21 @@ ssize_t ergon_sysroot_read_text(const struct ergon_sysroot *sr, const char *path
 	return len;
 }
 
+ssize_t ergon_sysroot_read_link(const struct ergon_sysroot *sr, const char *path,
+				char *buf, size_t size)
+{
+	ssize_t len = readlinkat(sr->fd, relative(path), buf, size);
+
+	if (len < 0)
+		return -1;
+	if ((size_t)len == size) {
+		errno = EMSGSIZE;
+		return -1;
+	}
+	buf[len] = '\0';
+	return len;
+}
+
 int ergon_parse_u64(const char *text, uint64_t *value)
 {
 	uint64_t result = 0;

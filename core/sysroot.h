@@ -41,6 +41,10 @@ int ergon_sysroot_access(const struct ergon_sysroot *sr, const char *path, int m
 ssize_t ergon_sysroot_read_text(const struct ergon_sysroot *sr, const char *path,
 				char *buf, size_t size);
 
+/* What a symbolic link says, NUL-terminated. Its length; -1 + errno; EMSGSIZE when it does not fit. */
+ssize_t ergon_sysroot_read_link(const struct ergon_sysroot *sr, const char *path,
+				char *buf, size_t size);
+
 /* Decimal u64 followed by nothing but white space; EINVAL, ERANGE otherwise. */
 int ergon_sysroot_read_u64(const struct ergon_sysroot *sr, const char *path, uint64_t *value);
 

@@ -96,6 +96,24 @@ static void links_may_leave_the_root(void **state)
 						 boot, sizeof(boot)), 36);
 }
 
+static void links_tell_their_text(void **state)
+{
+	char path[PATH_MAX], text[16];
+
+	(void)state;
+	tree_write(&tree, "/sys/file", "x");
+	snprintf(path, sizeof(path), "%s/sys/device", tree.path);
+	assert_int_equal(symlink("../nowhere", path), 0);
+	assert_int_equal(ergon_sysroot_read_link(sr, "/sys/device", text, sizeof(text)), 10);
+	assert_string_equal(text, "../nowhere");
+	assert_int_equal(ergon_sysroot_read_link(sr, "/sys/device", text, 10), -1);
+	assert_int_equal(errno, EMSGSIZE);
+	assert_int_equal(ergon_sysroot_read_link(sr, "/sys/file", text, sizeof(text)), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(ergon_sysroot_read_link(sr, "/sys/none", text, sizeof(text)), -1);
+	assert_int_equal(errno, ENOENT);
+}
+
 static void text_that_does_not_fit_is_refused(void **state)
 {
 	char text[4];
@@ -206,6 +224,7 @@ int main(void)
 		TEST(slash_is_the_real_root),
 		TEST(paths_stay_below_the_root),
 		TEST(links_may_leave_the_root),
+		TEST(links_tell_their_text),
 		TEST(text_that_does_not_fit_is_refused),
 		TEST(numbers_are_read_strictly),
 		TEST(kept_fds_see_new_values),
