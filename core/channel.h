@@ -39,6 +39,8 @@ struct ergon_channel {
 	uint64_t modulus;         /* counts at which the counter wraps; 0: 2^64 */
 	uint64_t repair;          /* counts to add to a negative delta (perf, see delta.h); 0: none */
 	double max_watts;         /* plausibility guard; 0: none */
+	uint64_t step_ns;         /* the count may stand still so long and then move at once
+				   * (sources read on a slow thread); 0: 1 ms */
 	bool in_total;            /* part of the node total; chosen by the meter, see scope.h */
 	bool integrated;          /* the source tells power; it was made energy (integral.h) */
 	char source[16];          /* mechanism that reads it */

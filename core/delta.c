@@ -5,14 +5,15 @@
 
 #include "flags.h"
 
-/* Counters move in steps of about 1 ms (RAPL update period 976 us). */
+/* Where a channel does not say, counters move in steps of about 1 ms (RAPL: 976 us). */
 #define UPDATE_NS 1000000u
 #define GUARD_FACTOR 1.1
 
 static bool possible(const struct ergon_channel *ch, uint64_t counts, uint64_t dt_ns)
 {
 	double joules = (double)counts * ch->unit_j;
-	double limit = ch->max_watts * GUARD_FACTOR * (double)(dt_ns + UPDATE_NS) * 1e-9;
+	uint64_t step_ns = ch->step_ns ? ch->step_ns : UPDATE_NS;
+	double limit = ch->max_watts * GUARD_FACTOR * ((double)dt_ns + (double)step_ns) * 1e-9;
 
 	/* One count is always possible: coarse counters (1 J) tick at once. */
 	return ch->max_watts <= 0 || counts <= 1 || joules <= limit;

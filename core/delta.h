@@ -14,7 +14,7 @@
  *    can run backwards; `repair` counts (2^32 raw units) are added, flagged;
  *  - a modulus of 0 means 2^64 when repair is set or the counter never wraps;
  *    with neither known (ERGON_MODULUS_UNKNOWN) a decrease is a reset.
- * "Possible at max_watts" grants 10 % and one update period of 1 ms.
+ * "Possible at max_watts" grants 10 % and one update period (step_ns, 1 ms where it is 0).
  */
 #ifndef ERGON_DELTA_H
 #define ERGON_DELTA_H
@@ -30,7 +30,7 @@ struct ergon_delta {
 	unsigned flags;           /* enum ergon_flag */
 };
 
-/* dt_ns: time between the readings. Uses ch->{unit_j,modulus,repair,max_watts}. */
+/* dt_ns: time between the readings. Uses ch->{unit_j,modulus,repair,max_watts,step_ns}. */
 struct ergon_delta ergon_delta(const struct ergon_channel *ch,
 			       uint64_t prev, uint64_t cur, uint64_t dt_ns);
 

@@ -127,6 +127,20 @@ static void repeats_within_one_update_are_not_glitches(void **state)
 	assert_int_equal(ergon_delta(&ch, 7, 8, S / 1000).counts, 1);
 }
 
+/* A GPU of 700 W read each 100 ms, sampled at 1000 Hz: 70 J at once after many zeros. */
+static void steps_of_slow_sources_are_not_glitches(void **state)
+{
+	struct ergon_channel ch = uj_channel(0, 5000);
+
+	(void)state;
+	assert_int_equal(ergon_delta(&ch, 0, 70000000, S / 1000).flags, ERGON_FLAG_GLITCH);
+	ch.step_ns = S / 10;
+	assert_int_equal(ergon_delta(&ch, 0, 70000000, S / 1000).counts, 70000000);
+	assert_int_equal(ergon_delta(&ch, 0, 70000000, S / 1000).flags, 0);
+	/* Garbage stays garbage: 22 MJ. */
+	assert_int_equal(ergon_delta(&ch, 0, 22000000000000, S / 1000).flags, ERGON_FLAG_GLITCH);
+}
+
 static void microjoules_round_to_nearest(void **state)
 {
 	(void)state;
@@ -148,6 +162,7 @@ int main(void)
 		cmocka_unit_test(glitch_is_dropped),
 		cmocka_unit_test(long_gaps_are_lower_bounds),
 		cmocka_unit_test(repeats_within_one_update_are_not_glitches),
+		cmocka_unit_test(steps_of_slow_sources_are_not_glitches),
 		cmocka_unit_test(microjoules_round_to_nearest),
 	};
 
