@@ -46,6 +46,7 @@ struct ergon_board_info {
 	char host[64];            /* node name */
 	char reason[256];         /* why there is no energy, when nchannels is 0 */
 	uint32_t estimated;       /* every value is a model's */
+	uint32_t adapts;          /* freq=auto: hz under load, less while the node is idle */
 	double hz;                /* rate at which samples are published */
 	double node_share;        /* 1: the step owns the node; less: energy is for the whole node */
 	uint32_t nchannels;

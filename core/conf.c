@@ -12,7 +12,7 @@
 
 #include "log.h"
 
-enum kind { TEXT, ABS_PATH, YESNO, NUMBER, INTEGER, WATTS };
+enum kind { TEXT, ABS_PATH, YESNO, NUMBER, INTEGER, WATTS, RATE };
 
 struct key {
 	const char *name;
@@ -35,8 +35,8 @@ static const struct key keys[] = {
 	  "whether auto may fall back to the model; its figures are marked estimated" },
 	{ "Mechanism", TEXT, MEMBER(mechanism), 0, 0, "auto",
 	  "what auto stands for: a comma list in order of preference" },
-	{ "Freq", NUMBER, MEMBER(freq_hz), 0.1, 1000, "1",
-	  "sampling rate in Hz of steps that do not say freq= (steps with mpi: 100)" },
+	{ "Freq", RATE, MEMBER(freq), 0, 0, "1",
+	  "sampling rate in Hz, or auto, of steps that do not say freq= (steps with mpi: 100)" },
 	{ "CurvePoints", INTEGER, MEMBER(curve_points), 2, 120, "120",
 	  "points of the power curve in a record" },
 	{ "UserRate", NUMBER, MEMBER(user_rate_hz), 0.1, 1000, "100",
@@ -144,6 +144,8 @@ static int set_value(struct ergon_conf *conf, const struct key *key, const char 
 		return 0;
 	case WATTS:
 		return parse_watts(text, (double *)member);
+	case RATE:
+		return ergon_rate_parse(text, (struct ergon_rate *)member);
 	}
 	return -1;
 }
@@ -157,6 +159,8 @@ static const char *expects(const struct key *key, char *buf, size_t size)
 		return "yes or no";
 	case WATTS:
 		return "DOMAIN:WATTS,...";
+	case RATE:
+		return ERGON_RATE_EXPECTS;
 	case NUMBER:
 	case INTEGER:
 		snprintf(buf, size, "%s from %g to %g",

@@ -13,13 +13,14 @@
 
 #include "channel.h"
 #include "error.h"
+#include "rate.h"
 
 struct ergon_conf {
 	char default_energy[64];  /* Default: "auto" or "off" */
 	bool allow_off;           /* AllowOff */
 	bool allow_model;         /* AllowModel */
 	char mechanism[128];      /* Mechanism: preference list, "auto" */
-	double freq_hz;           /* Freq */
+	struct ergon_rate freq;   /* Freq */
 	int curve_points;         /* CurvePoints */
 	double user_rate_hz;      /* UserRate */
 	double user_rate_shared_hz; /* UserRateShared */

@@ -14,7 +14,7 @@
 	X(BOARD, "ERGON_BOARD", "", "board file to read energy from (set by the Slurm plugin)") \
 	X(OUTPUT_DIR, "ERGON_OUTPUT_DIR", ".", "where ranks put ergon.<job>.<step>/") \
 	X(MECHANISM, "ERGON_MECHANISM", "auto", "mechanism of the rank that samples when there is no board") \
-	X(FREQ, "ERGON_FREQ", "100", "sampling rate in Hz when there is no board, 0.1 to 1000") \
+	X(FREQ, "ERGON_FREQ", "100", "sampling rate when there is no board: 0.1 to 1000 (Hz), auto or auto:HZ") \
 	X(SHARE, "ERGON_SHARE", "cores", "split of a package among its ranks: cores or equal") \
 	X(DISABLE, "ERGON_DISABLE", "", "1: the MPI library does nothing") \
 	X(SYSROOT, "ERGON_SYSROOT", "/", "directory that stands for / when counters are read") \

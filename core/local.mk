@@ -21,7 +21,9 @@ libergonbase_la_SOURCES = \
 	core/log.c \
 	core/log.h \
 	core/mapfile.c \
-	core/mapfile.h
+	core/mapfile.h \
+	core/rate.c \
+	core/rate.h
 
 libergoncore_la_SOURCES = \
 	core/conf.c \

@@ -3,8 +3,9 @@
  * One timerfd on an absolute grid, one eventfd to stop. When the sampling
  * period is longer than a counter may be left alone, the grid is divided:
  * every `divide`-th tick is a sample, the others only keep the meter's
- * counts from losing a wrap. A forked child has no thread, so everything
- * that would join or lock first asks whether this is still our process.
+ * counts from losing a wrap, or look whether an idle machine is idle still.
+ * A forked child has no thread, so everything that would join or lock first
+ * asks whether this is still our process.
  */
 #include "sampler.h"
 
@@ -21,18 +22,39 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "cputime.h"
 #include "flags.h"
+#include "pace.h"
 #include "thread.h"
+
+/* When to wake up; points lie at multiples of tick_ns after the start. */
+struct grid {
+	uint64_t tick_ns;         /* distance of grid points */
+	uint64_t divide;          /* grid points per sample */
+	bool keepalive;           /* the meter is read at the points between samples */
+};
+
+/* What freq=auto knows of the machine. */
+struct load {
+	int fd;                   /* /proc/stat; -1: the rate is fixed */
+	struct ergon_pace pace;
+	uint64_t t_ns;            /* last check: when, */
+	int64_t busy_ns;          /* busy time of all CPUs, -1 unknown, */
+	uint64_t own_ns;          /* and of the sampler's thread: it is no load */
+};
 
 struct ergon_sampler {
 	struct ergon_meter *meter;
 	ergon_sample_f *on_sample;
 	void *arg;
 	char thread_name[16];
-	uint64_t tick_ns;         /* distance of grid points */
-	uint64_t divide;          /* grid points per sample */
+	struct grid busy, idle;
+	const struct grid *grid;  /* one of the two */
+	struct load load;
+	uint64_t start_ns;        /* time of the baseline */
 	uint64_t origin_ns;       /* time of grid point 0 */
 	uint64_t passed;          /* grid points that are over */
+	uint64_t pending_missed;  /* of the grid before this one */
 	unsigned pending_flags;   /* of keep-alive reads since the last sample */
 	int timer_fd;
 	int stop_fd;
@@ -47,20 +69,39 @@ struct ergon_sampler {
 	struct ergon_sampler_stats stats;
 };
 
-static void set_period(struct ergon_sampler *s, double hz)
+/* Samples every period_ns, wake-ups at least every wake_ns. */
+static struct grid make_grid(uint64_t period_ns, uint64_t wake_ns, uint64_t keepalive_ns)
 {
-	uint64_t period_ns = (uint64_t)(1e9 / hz + 0.5);
+	struct grid g = { .divide = 1, .keepalive = keepalive_ns > 0 && period_ns > keepalive_ns };
+
+	if (g.keepalive && wake_ns > keepalive_ns)
+		wake_ns = keepalive_ns;
+	if (period_ns > wake_ns)
+		g.divide = (period_ns + wake_ns - 1) / wake_ns;
+	g.tick_ns = period_ns / g.divide;
+	/* A keep-alive of less than a tenth of a millisecond cannot be served. */
+	if (g.tick_ns < 100000) {
+		g.tick_ns = 100000;
+		g.divide = (period_ns + g.tick_ns / 2) / g.tick_ns;
+	}
+	return g;
+}
+
+static void set_rate(struct ergon_sampler *s, const struct ergon_sampler_config *config)
+{
+	uint64_t period_ns = (uint64_t)(1e9 / config->hz + 0.5);
 	uint64_t keepalive_ns = ergon_meter_keepalive_ns(s->meter);
 
-	s->divide = 1;
-	if (keepalive_ns > 0 && period_ns > keepalive_ns)
-		s->divide = (period_ns + keepalive_ns - 1) / keepalive_ns;
-	s->tick_ns = period_ns / s->divide;
-	/* A keep-alive of less than a tenth of a millisecond cannot be served. */
-	if (s->tick_ns < 100000) {
-		s->tick_ns = 100000;
-		s->divide = (period_ns + s->tick_ns / 2) / s->tick_ns;
-	}
+	s->busy = make_grid(period_ns, period_ns, keepalive_ns);
+	s->grid = &s->busy;
+	s->load.fd = -1;
+	/* A rate that is never higher than an idle machine's has nothing to adapt. */
+	if (!config->adapt_to || period_ns >= ERGON_PACE_IDLE_PERIOD_NS)
+		return;
+	s->idle = make_grid(ERGON_PACE_IDLE_PERIOD_NS,
+			    period_ns > ERGON_PACE_CHECK_NS ? period_ns : ERGON_PACE_CHECK_NS,
+			    keepalive_ns);
+	s->load.fd = ergon_cputime_open(config->adapt_to);
 }
 
 struct ergon_sampler *ergon_sampler_create(struct ergon_meter *meter,
@@ -90,7 +131,7 @@ struct ergon_sampler *ergon_sampler_create(struct ergon_meter *meter,
 	s->stop_fd = -1;
 	s->owner = getpid();
 	pthread_mutex_init(&s->lock, NULL);
-	set_period(s, config->hz);
+	set_rate(s, config);
 	return s;
 }
 
@@ -114,6 +155,8 @@ static void take_sample(struct ergon_sampler *s, uint64_t missed)
 	struct ergon_sample *sample = &s->work;
 
 	read_meter(s);
+	missed += s->pending_missed;
+	s->pending_missed = 0;
 	sample->reading.flags |= s->pending_flags | (missed ? ERGON_FLAG_MISSED : 0);
 	s->pending_flags = 0;
 	pthread_mutex_lock(&s->lock);
@@ -141,32 +184,88 @@ static int passed_points(struct ergon_sampler *s, uint64_t *points)
 /* How many samples became due with these grid points. */
 static uint64_t pass(struct ergon_sampler *s, uint64_t points)
 {
-	uint64_t before = s->passed / s->divide;
+	uint64_t before = s->passed / s->grid->divide;
 
 	s->passed += points;
-	return s->passed / s->divide - before;
+	return s->passed / s->grid->divide - before;
+}
+
+/* Busy CPUs since the last check, without this thread; -1 when unknown. */
+static double busy_cpus(struct load *load, uint64_t now)
+{
+	struct load last = *load;
+	double busy, own;
+
+	load->t_ns = now;
+	load->busy_ns = ergon_cputime_busy_ns(load->fd);
+	load->own_ns = ergon_clock_thread_cpu_ns();
+	if (last.busy_ns < 0 || load->busy_ns < last.busy_ns)
+		return -1;
+	busy = (double)(load->busy_ns - last.busy_ns);
+	own = (double)(load->own_ns - last.own_ns);
+	return busy > own ? (busy - own) / (double)(now - last.t_ns) : 0;
+}
+
+/* The grid that suits the load. */
+static const struct grid *choose_grid(struct ergon_sampler *s, uint64_t now)
+{
+	struct load *load = &s->load;
+
+	/* Checks lie on a grid of their own. After a late one little time is left to judge by. */
+	if (load->fd < 0 ||
+	    (now - s->start_ns) / ERGON_PACE_CHECK_NS == (load->t_ns - s->start_ns) / ERGON_PACE_CHECK_NS ||
+	    now - load->t_ns < ERGON_PACE_CHECK_NS / 2)
+		return s->grid;
+	return ergon_pace_check(&load->pace, now, busy_cpus(load, now)) ? &s->idle : &s->busy;
+}
+
+static int set_timer(struct ergon_sampler *s)
+{
+	uint64_t tick_ns = s->grid->tick_ns, first = s->origin_ns + tick_ns;
+	struct itimerspec timer = {
+		.it_interval = { (time_t)(tick_ns / 1000000000u), (long)(tick_ns % 1000000000u) },
+		.it_value = { (time_t)(first / 1000000000u), (long)(first % 1000000000u) },
+	};
+
+	return timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &timer, NULL);
+}
+
+/* Go on with another grid. What passed on the old one meanwhile was missed. */
+static void change_grid(struct ergon_sampler *s, const struct grid *grid)
+{
+	uint64_t now = ergon_clock_ns(), points;
+
+	if (passed_points(s, &points) == 0)
+		s->pending_missed += pass(s, points);
+	s->grid = grid;
+	s->passed = 0;
+	s->origin_ns = now - (now - s->start_ns) % grid->tick_ns;
+	set_timer(s); /* as it was set before, to another time: cannot fail */
 }
 
 static void serve(struct ergon_sampler *s, uint64_t points)
 {
 	uint64_t now = ergon_clock_ns();
-	uint64_t planned = s->origin_ns + (s->passed + 1) * s->tick_ns;
+	uint64_t planned = s->origin_ns + (s->passed + 1) * s->grid->tick_ns;
 	uint64_t due = pass(s, points);
+	const struct grid *grid = choose_grid(s, now);
 
 	pthread_mutex_lock(&s->lock);
 	s->stats.ticks += due > 0;
 	if (now > planned && now - planned > s->stats.late_ns_max)
 		s->stats.late_ns_max = now - planned;
 	pthread_mutex_unlock(&s->lock);
-	if (due > 0) {
-		take_sample(s, due - 1);
-	} else {
+	if (due > 0 || grid != s->grid) {
+		take_sample(s, due > 0 ? due - 1 : 0);
+	} else if (grid->keepalive) {
 		read_meter(s);
 		s->pending_flags |= s->work.reading.flags;
 	}
 	pthread_mutex_lock(&s->lock);
 	s->stats.cpu_ns = ergon_clock_thread_cpu_ns();
 	pthread_mutex_unlock(&s->lock);
+	if (grid != s->grid)
+		change_grid(s, grid);
 }
 
 static void *run(void *arg)
@@ -206,17 +305,6 @@ static void close_fds(struct ergon_sampler *s)
 	s->stop_fd = -1;
 }
 
-static int set_timer(struct ergon_sampler *s)
-{
-	uint64_t first = s->origin_ns + s->tick_ns;
-	struct itimerspec grid = {
-		.it_interval = { (time_t)(s->tick_ns / 1000000000u), (long)(s->tick_ns % 1000000000u) },
-		.it_value = { (time_t)(first / 1000000000u), (long)(first % 1000000000u) },
-	};
-
-	return timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &grid, NULL);
-}
-
 int ergon_sampler_start(struct ergon_sampler *s, struct ergon_error *err)
 {
 	int rc;
@@ -232,7 +320,10 @@ int ergon_sampler_start(struct ergon_sampler *s, struct ergon_error *err)
 		goto fail;
 	take_sample(s, 0);
 	s->started = true;
-	s->origin_ns = s->work.reading.t_ns;
+	s->start_ns = s->work.reading.t_ns;
+	s->origin_ns = s->start_ns;
+	s->load.t_ns = s->start_ns;
+	s->load.busy_ns = ergon_cputime_busy_ns(s->load.fd);
 	if (set_timer(s) < 0)
 		goto fail;
 	rc = ergon_thread_create(&s->thread, run, s);
@@ -282,6 +373,8 @@ void ergon_sampler_destroy(struct ergon_sampler *s)
 		return;
 	ergon_sampler_stop(s);
 	close_fds(s);
+	if (s->load.fd >= 0)
+		close(s->load.fd);
 	if (s->owner == getpid())
 		pthread_mutex_destroy(&s->lock);
 	free(s);

@@ -4,6 +4,10 @@
  * (timerfd) and hands each sample to a callback. All signals are blocked
  * in the thread; stop() joins within 100 ms plus one read. Missed ticks
  * are counted, never made up.
+ *
+ * With freq=auto (adapt_to) the grid changes with the load: see pace.h. Ticks
+ * are planned and missed on the grid of the moment; a sample is taken when
+ * load sets in, whenever that is.
  */
 #ifndef ERGON_SAMPLER_H
 #define ERGON_SAMPLER_H
@@ -12,9 +16,7 @@
 
 #include "error.h"
 #include "meter.h"
-
-#define ERGON_HZ_MIN 0.1
-#define ERGON_HZ_MAX 1000.0
+#include "rate.h"
 
 struct ergon_sampler;
 
@@ -25,7 +27,7 @@ struct ergon_sample {
 };
 
 struct ergon_sampler_stats {
-	uint64_t samples;         /* baseline and final sample included */
+	uint64_t samples;         /* baseline, final sample and those at changes of pace included */
 	uint64_t ticks;           /* planned ticks that were served */
 	uint64_t missed;
 	uint64_t reads;           /* of the meter: samples and keep-alive reads */
@@ -42,6 +44,9 @@ typedef void ergon_sample_f(void *arg, const struct ergon_sample *sample);
 
 struct ergon_sampler_config {
 	double hz;                /* ERGON_HZ_MIN .. ERGON_HZ_MAX */
+	/* Not NULL: hz under load, once a second while its /proc/stat tells of an idle
+	 * machine; hz always where that cannot be read. Used by create() only. */
+	const struct ergon_sysroot *adapt_to;
 	const char *thread_name;  /* at most 15 characters */
 	ergon_sample_f *on_sample; /* may be NULL */
 	void *arg;

@@ -8,6 +8,10 @@ libergonbase_la_SOURCES += \
 libergoncore_la_SOURCES += \
 	core/board_describe.c \
 	core/board_describe.h \
+	core/cputime.c \
+	core/cputime.h \
+	core/pace.c \
+	core/pace.h \
 	core/ring.c \
 	core/ring.h \
 	core/sampler.c \

@@ -207,6 +207,21 @@ static uint32_t hold_present(struct ergon_roster *roster, unsigned used, struct 
 	return present;
 }
 
+/*
+ * Planned samples between two of the board. Under freq=auto the plan is not
+ * known here, only that it was kept or not, and that nothing is planned
+ * less often than once a second.
+ */
+static uint64_t missed_samples(const struct ergon_board_info *info, uint64_t dt_ns, uint32_t flags)
+{
+	double hz = info->adapts && dt_ns > NS + NS / 2 ? 1 : info->hz;
+	double periods = (double)dt_ns * hz / NS;
+
+	if (periods <= 1.5 || (info->adapts && !(flags & ERGON_FLAG_MISSED)))
+		return 0;
+	return (uint64_t)(periods + 0.5) - 1;
+}
+
 /* `last` to `cur` becomes the next share entry; the first entry has no interval. */
 static void commit(struct ergon_keeper *k, const struct ergon_board_sample *cur, uint32_t flags)
 {
@@ -217,7 +232,6 @@ static void commit(struct ergon_keeper *k, const struct ergon_board_sample *cur,
 	unsigned used = used_slots(roster);
 	struct ergon_weights sum;
 	double joules[ERGON_BOARD_MAX_CHANNELS];
-	double periods = (double)(cur->t_ns - k->last.t_ns) * info->hz / NS;
 
 	if (entry == 0)
 		memset(share, 0, sizeof(*share));
@@ -234,8 +248,7 @@ static void commit(struct ergon_keeper *k, const struct ergon_board_sample *cur,
 		ergon_attrib_interval(info->channels, info->nchannels, info->node_share, joules,
 				      &sum, share);
 		share->samples++;
-		if (periods > 1.5)
-			share->missed += (uint64_t)(periods + 0.5) - 1;
+		share->missed += missed_samples(info, cur->t_ns - k->last.t_ns, cur->flags);
 	}
 	for (unsigned i = 0; i < used; i++)
 		if (roster->slots[i].state == ERGON_SLOT_COUNTED)
@@ -290,6 +303,9 @@ static uint64_t next_round_ns(const struct ergon_keeper *k)
 	uint64_t now_ns = ergon_clock_ns();
 	uint64_t due_ns = k->last.t_ns + LAG_NS + (hz > 0 ? (uint64_t)(NS / hz) : NS);
 
+	/* Overdue: ever more patience. An idle node's board may stand still for a second. */
+	if (due_ns < now_ns)
+		due_ns = now_ns + (now_ns - due_ns);
 	if (due_ns < now_ns + RETRY_NS)
 		due_ns = now_ns + RETRY_NS;
 	return due_ns < now_ns + IDLE_NS ? due_ns : now_ns + IDLE_NS;
@@ -330,28 +346,6 @@ static int start_thread(struct ergon_keeper *k)
 
 /* --- the board --- */
 
-/* A decimal number; strtod would ask the host's locale. */
-static int parse_hz(const char *text, double *hz)
-{
-	double value = 0, scale = 0;
-
-	for (; *text; text++) {
-		if (*text == '.' && scale == 0) {
-			scale = 1;
-		} else if (*text >= '0' && *text <= '9') {
-			value = value * 10 + (*text - '0');
-			scale *= 10;
-		} else {
-			return -1;
-		}
-	}
-	value /= scale > 0 ? scale : 1;
-	if (value < 0.1 || value > 1000)
-		return -1;
-	*hz = value;
-	return 0;
-}
-
 static void *open_module(struct ergon_error *err)
 {
 	char path[512];
@@ -383,8 +377,8 @@ static int start_sampling(struct ergon_keeper *k, struct ergon_error *err)
 	void *module, *start_symbol, *stop_symbol;
 	ergon_sampling_start_f *start;
 
-	if (parse_hz(ergon_env_get(ERGON_ENV_FREQ), &config.hz) < 0)
-		return ergon_error_set(err, "ERGON_FREQ=%s: expected a number from 0.1 to 1000",
+	if (ergon_rate_parse(ergon_env_get(ERGON_ENV_FREQ), &config.rate) < 0)
+		return ergon_error_set(err, "ERGON_FREQ=%s: expected " ERGON_RATE_EXPECTS,
 				       ergon_env_get(ERGON_ENV_FREQ));
 	module = open_module(err);
 	if (!module)

@@ -36,7 +36,9 @@ static void publish(void *arg, const struct ergon_sample *sample)
 static int create_board(struct sampling *s, const struct ergon_sampling_config *config,
 			struct ergon_error *err)
 {
-	struct ergon_board_info info = { .hz = config->hz, .node_share = 1 };
+	struct ergon_board_info info = {
+		.hz = config->rate.hz, .adapts = config->rate.adapt, .node_share = 1,
+	};
 	struct ergon_board_cpu *cpus = ergon_board_describe(s->meter, s->topo, &info);
 
 	if (!cpus)
@@ -63,7 +65,7 @@ static int open_all(struct sampling *s, const struct ergon_sampling_config *conf
 		    struct ergon_error *err)
 {
 	struct ergon_sampler_config sampler = {
-		.hz = config->hz, .thread_name = "ergon-sampler", .on_sample = publish, .arg = s,
+		.hz = config->rate.hz, .thread_name = "ergon-sampler", .on_sample = publish, .arg = s,
 	};
 
 	s->sysroot = ergon_sysroot_open(config->sysroot, err);
@@ -72,6 +74,8 @@ static int open_all(struct sampling *s, const struct ergon_sampling_config *conf
 	s->topo = ergon_topo_load(s->sysroot, err);
 	if (!s->topo)
 		return -1;
+	if (config->rate.adapt)
+		sampler.adapt_to = s->sysroot;
 	s->machine.sysroot = s->sysroot;
 	s->machine.topo = s->topo;
 	s->meter = ergon_meter_open(&s->machine, config->mechanism, false, err);

@@ -8,6 +8,7 @@
 #define ERGON_SAMPLING_H
 
 #include "error.h"
+#include "rate.h"
 
 #define ERGON_SAMPLING_MODULE "ergon-sampler.so"
 #define ERGON_SAMPLING_BOARD "board"
@@ -17,7 +18,7 @@ struct ergon_sampling_config {
 	const char *mechanism;    /* as ergon_meter_open */
 	const char *sysroot;
 	const char *host;
-	double hz;
+	struct ergon_rate rate;
 };
 
 /* Starts sampling; the board has its first sample on return. NULL + err. */

@@ -2,7 +2,6 @@
 #include "account.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "cputime.h"
 #include "delta.h"
 #include "flags.h"
 #include "log.h"
@@ -40,7 +40,9 @@ struct ergon_account {
 	uint64_t start_real_ns, start_ns;
 	int64_t busy_start_ns;
 	int stat_fd;
-	uint64_t publish_every;
+	uint64_t publish_ns;      /* time between published samples, 0: every sample */
+	uint64_t next_publish_ns;
+	uint32_t unpublished;     /* flags of samples since the published one */
 	atomic_bool finishing;
 	bool cross_checking;      /* the sampler's */
 
@@ -62,30 +64,27 @@ uint64_t ergon_account_decimation(double hz, double board_hz)
 }
 
 /*
- * CPU time everything on the node has used, from the first line of
- * /proc/stat: user nice system idle iowait irq softirq; without idle and
- * iowait. -1 when it cannot be read.
+ * At most one sample in each of the board's periods, which lie on a grid
+ * beginning with the baseline. A sample half a period of the sampler early
+ * is on time: the two grids differ by rounding.
  */
-static int64_t node_busy_ns(int fd)
-{
-	char buf[256];
-	unsigned long long t[7];
-	ssize_t n = fd < 0 ? -1 : pread(fd, buf, sizeof(buf) - 1, 0);
-
-	if (n <= 0)
-		return -1;
-	buf[n] = '\0';
-	if (sscanf(buf, "cpu %llu %llu %llu %llu %llu %llu %llu",
-		   &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6]) != 7)
-		return -1;
-	return (int64_t)(t[0] + t[1] + t[2] + t[5] + t[6]) * (1000000000 / sysconf(_SC_CLK_TCK));
-}
-
 static void publish(struct ergon_account *a, const struct ergon_sample *s)
 {
-	if (!a->setup.board || (s->index % a->publish_every != 0 && !a->finishing))
+	uint64_t t_ns = s->reading.t_ns, tolerance_ns = (uint64_t)(0.5e9 / a->setup.rate.hz);
+
+	if (!a->setup.board)
 		return;
-	ergon_board_publish(a->setup.board, s->reading.t_ns, s->reading.flags, s->reading.counts);
+	a->unpublished |= s->reading.flags;
+	if (a->publish_ns) {
+		if (s->index == 0)
+			a->next_publish_ns = t_ns;
+		if (t_ns + tolerance_ns < a->next_publish_ns && !a->finishing)
+			return;
+		while (a->next_publish_ns <= t_ns + tolerance_ns)
+			a->next_publish_ns += a->publish_ns;
+	}
+	ergon_board_publish(a->setup.board, t_ns, a->unpublished, s->reading.counts);
+	a->unpublished = 0;
 }
 
 static void on_sample(void *arg, const struct ergon_sample *s)
@@ -124,7 +123,7 @@ static void split(const struct ergon_account *a, int64_t cpu_ns, uint64_t dt_ns,
 	struct ergon_split s = { (uint64_t)r->node_uj, 0, 0 };
 
 	if (!a->setup.whole) {
-		int64_t busy = node_busy_ns(a->stat_fd);
+		int64_t busy = ergon_cputime_busy_ns(a->stat_fd);
 		struct ergon_usage u = {
 			.node_uj = (uint64_t)r->node_uj,
 			.dt_ns = dt_ns,
@@ -166,7 +165,7 @@ static void fill_energy(const struct ergon_account *a, const struct progress *p,
 	snprintf(r->mechanism, sizeof(r->mechanism), "%s", ergon_meter_mechanism(meter));
 	snprintf(r->scope, sizeof(r->scope), "%s", ergon_meter_scope(meter));
 	r->model = ergon_meter_estimated(meter);
-	r->freq_hz = a->setup.hz;
+	r->freq_hz = a->setup.rate.hz;
 	r->samples = (int64_t)stats.samples;
 	r->missed = (int64_t)stats.missed;
 	r->flags |= stats.flags | (stats.missed ? ERGON_FLAG_MISSED : 0);
@@ -257,7 +256,8 @@ static void stop_clerk(struct ergon_account *a)
 static void start_sampler(struct ergon_account *a)
 {
 	const struct ergon_sampler_config config = {
-		.hz = a->setup.hz,
+		.hz = a->setup.rate.hz,
+		.adapt_to = a->setup.rate.adapt ? a->setup.sysroot : NULL,
 		.thread_name = "ergon-sampler",
 		.on_sample = on_sample,
 		.arg = a,
@@ -276,15 +276,17 @@ static void start_sampler(struct ergon_account *a)
 struct ergon_account *ergon_account_start(const struct ergon_account_setup *setup)
 {
 	struct ergon_account *a = calloc(1, sizeof(*a));
+	uint64_t every;
 
 	if (!a)
 		return NULL;
 	a->setup = *setup;
 	a->identity = *setup->identity;
 	a->stop_fd = -1;
-	a->stat_fd = ergon_sysroot_open_file(setup->sysroot, "/proc/stat", O_RDONLY);
-	a->busy_start_ns = node_busy_ns(a->stat_fd);
-	a->publish_every = ergon_account_decimation(setup->hz, setup->board_hz);
+	a->stat_fd = ergon_cputime_open(setup->sysroot);
+	a->busy_start_ns = ergon_cputime_busy_ns(a->stat_fd);
+	every = ergon_account_decimation(setup->rate.hz, setup->board_hz);
+	a->publish_ns = every > 1 ? (uint64_t)(1e9 * (double)every / setup->rate.hz) : 0;
 	pthread_mutex_init(&a->lock, NULL);
 	ergon_curve_init(&a->progress.curve, setup->curve_points);
 	a->cross_checking = setup->crosscheck != NULL;

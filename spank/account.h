@@ -16,6 +16,7 @@
 #include "error.h"
 #include "journal.h"
 #include "meter.h"
+#include "rate.h"
 #include "record.h"
 #include "sysroot.h"
 
@@ -25,7 +26,7 @@ struct ergon_account_setup {
 	const struct ergon_record *identity; /* copied */
 	struct ergon_meter *meter; /* NULL: no energy, identity->reason says why */
 	struct ergon_crosscheck *crosscheck; /* of the meter; may be NULL */
-	double hz;
+	struct ergon_rate rate;
 	int curve_points;
 	bool whole;               /* the step gets all of the node */
 	double idle_w;            /* of the node, 0 unknown */
@@ -33,7 +34,7 @@ struct ergon_account_setup {
 	struct ergon_checkpoint *checkpoint; /* may be NULL */
 	int checkpoint_s;
 	struct ergon_board *board; /* may be NULL */
-	double board_hz;          /* rate of publishing, at most hz */
+	double board_hz;          /* rate of publishing, at most that of sampling */
 };
 
 /*

@@ -1,33 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "options.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend.h"
-#include "sampler.h"
 
 static int set_freq(struct ergon_spec *spec, const char *value, struct ergon_error *err)
 {
-	/* strtod follows the locale of srun; a rate is a plain number. */
-	size_t digits = strspn(value, "0123456789");
-	double hz = 0, unit = 1;
-
-	for (size_t i = 0; i < digits; i++)
-		hz = hz * 10 + (value[i] - '0');
-	if (value[digits] == '.') {
-		size_t n = strspn(value + digits + 1, "0123456789");
-
-		for (size_t i = 0; i < n; i++)
-			hz += (value[digits + 1 + i] - '0') * (unit /= 10);
-		digits += 1 + n;
-	}
-	if (digits == 0 || value[digits] || hz < ERGON_HZ_MIN * (1 - 1e-9) || hz > ERGON_HZ_MAX)
-		return ergon_error_set(err, "--energy: freq=%.40s: expected a rate from %g to %g Hz",
-				       value, ERGON_HZ_MIN, ERGON_HZ_MAX);
-	spec->freq_hz = hz < ERGON_HZ_MIN ? ERGON_HZ_MIN : hz;
+	if (ergon_rate_parse(value, &spec->freq) < 0)
+		return ergon_error_set(err, "--energy: freq=%.40s: expected " ERGON_RATE_EXPECTS, value);
 	return 0;
 }
 
@@ -61,7 +44,7 @@ static const struct {
 	bool has_value;
 	int (*set)(struct ergon_spec *spec, const char *value, struct ergon_error *err);
 } keys[] = {
-	{ "freq", "freq=HZ", true, set_freq },
+	{ "freq", "freq=HZ|auto", true, set_freq },
 	{ "mpi", "mpi", false, set_mpi },
 	{ "share", "share=cores|equal", true, set_share },
 	{ "out", "out=DIR", true, set_out },

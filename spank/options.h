@@ -12,13 +12,14 @@
 #include <stddef.h>
 
 #include "error.h"
+#include "rate.h"
 
 #define ERGON_SPEC_MAX 4096             /* bytes of the option's value */
 
 struct ergon_spec {
 	char mech[32];            /* "auto", "off", a backend's name, or several joined by '+' */
 	bool mpi;                 /* preload the MPI library into the ranks */
-	double freq_hz;           /* 0: not given */
+	struct ergon_rate freq;   /* hz 0: not given */
 	char share[8];            /* "cores", "equal"; "" not given */
 	char out[PATH_MAX];       /* directory for the ranks' files; "" not given */
 };

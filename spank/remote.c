@@ -45,7 +45,7 @@ static struct {
 	bool asked;               /* the user wants energy */
 	char reason[512];         /* why there is no energy; "" */
 	char note[512];           /* what else the user should know; "" */
-	double hz;
+	struct ergon_rate rate;
 
 	struct ergon_identity id;
 	struct ergon_record record;
@@ -203,13 +203,15 @@ static double board_hz(void)
 {
 	double limit = remote.id.whole ? remote.conf.user_rate_hz : remote.conf.user_rate_shared_hz;
 
-	return remote.hz / (double)ergon_account_decimation(remote.hz, limit);
+	return remote.rate.hz / (double)ergon_account_decimation(remote.rate.hz, limit);
 }
 
 /* Where ranks read energy. Without it they report times all the same. */
 static void open_rundir(void)
 {
-	struct ergon_board_info info = { .hz = board_hz(), .node_share = 1 };
+	struct ergon_board_info info = {
+		.hz = board_hz(), .adapts = remote.rate.adapt, .node_share = 1,
+	};
 	struct ergon_board_cpu *cpus;
 	struct ergon_error err;
 
@@ -249,7 +251,7 @@ static void start_account(void)
 		.identity = &remote.record,
 		.meter = remote.meter,
 		.crosscheck = remote.crosscheck,
-		.hz = remote.hz,
+		.rate = remote.rate,
 		.curve_points = remote.conf.curve_points,
 		.whole = remote.id.whole,
 		.idle_w = ergon_idle_watts(remote.conf.idle_watts, remote.record.node),
@@ -291,8 +293,9 @@ void ergon_remote_start(spank_t sp, const char *conf_file)
 	ergon_identity_node(sp, &remote.id, &remote.record);
 	if (remote.topo && !*remote.reason)
 		open_meter();
-	remote.hz = remote.spec.freq_hz > 0 ? remote.spec.freq_hz :
-		    remote.spec.mpi ? MPI_HZ : remote.conf.freq_hz;
+	remote.rate = remote.spec.freq.hz > 0 ? remote.spec.freq : remote.conf.freq;
+	if (remote.spec.mpi && remote.spec.freq.hz <= 0)
+		remote.rate.hz = MPI_HZ;
 	open_spool();
 	if (remote.spec.mpi && remote.id.regular && remote.topo)
 		open_rundir();
@@ -336,14 +339,14 @@ static void set_preload(spank_t sp)
 
 static void set_ranks_env(spank_t sp)
 {
-	char hz[32];
+	char rate[32];
 
 	set_preload(sp);
 	if (remote.rundir)
 		spank_setenv(sp, ergon_env_name(ERGON_ENV_BOARD),
 			     ergon_rundir_board_path(remote.rundir), 1);
-	snprintf(hz, sizeof(hz), "%g", remote.hz);
-	spank_setenv(sp, ergon_env_name(ERGON_ENV_FREQ), hz, 1);
+	ergon_rate_format(&remote.rate, rate, sizeof(rate));
+	spank_setenv(sp, ergon_env_name(ERGON_ENV_FREQ), rate, 1);
 	if (*remote.spec.share)
 		spank_setenv(sp, ergon_env_name(ERGON_ENV_SHARE), remote.spec.share, 1);
 	if (*remote.spec.out)

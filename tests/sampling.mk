@@ -7,8 +7,11 @@ dist_check_SCRIPTS += tests/standin/make-sysroot
 if HAVE_CMOCKA
 sampling_unit_tests = \
 	tests/unit/board \
+	tests/unit/pace \
+	tests/unit/rate \
 	tests/unit/ring \
 	tests/unit/sampler \
+	tests/unit/sampler_auto \
 	tests/unit/writer
 check_PROGRAMS += $(sampling_unit_tests)
 TESTS += $(sampling_unit_tests)
@@ -16,9 +19,19 @@ TESTS += $(sampling_unit_tests)
 tests_unit_board_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_board_CFLAGS = $(UNIT_CFLAGS) -pthread
 tests_unit_board_LDADD = $(UNIT_LIBS)
+tests_unit_pace_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_pace_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_pace_LDADD = $(UNIT_LIBS)
+tests_unit_rate_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_rate_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_rate_LDADD = $(UNIT_LIBS)
 tests_unit_sampler_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_sampler_CFLAGS = $(UNIT_CFLAGS) -pthread
 tests_unit_sampler_LDADD = $(UNIT_LIBS) -lm
+tests_unit_sampler_auto_SOURCES = tests/unit/sampler_auto.c tests/unit/tree.c tests/unit/tree.h
+tests_unit_sampler_auto_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_sampler_auto_CFLAGS = $(UNIT_CFLAGS) -pthread
+tests_unit_sampler_auto_LDADD = $(UNIT_LIBS) -lm
 tests_unit_ring_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_ring_CFLAGS = $(UNIT_CFLAGS) -pthread
 tests_unit_ring_LDADD = $(UNIT_LIBS)
@@ -29,6 +42,7 @@ endif
 
 # ergon stat, end to end.
 stat_scripts = \
+	tests/stat/auto_rate.sh \
 	tests/stat/behaviour.sh \
 	tests/stat/known_power.sh
 TESTS += $(stat_scripts)

@@ -27,7 +27,7 @@ struct options {
 	const char *samples;      /* file, NULL: none */
 	const char *json;         /* file or "-", NULL: none */
 	const char *label;
-	double hz;
+	struct ergon_rate rate;
 	unsigned domains;         /* set of 1 << enum ergon_domain, 0: all */
 	char **command;
 };
@@ -59,8 +59,10 @@ static void usage(FILE *out)
 	for (size_t i = 0; ergon_backends[i]; i++)
 		fprintf(out, " %s,", ergon_backends[i]->name);
 	fprintf(out, " auto\n"
-		"  -F, --freq HZ         samples per second, %g to %g [%d]\n"
-		"  -d, --domains LIST    only these domains:", ERGON_HZ_MIN, ERGON_HZ_MAX, STAT_DEFAULT_HZ);
+		"  -F, --freq RATE       samples per second, %g to %g [%d]; auto, auto:HZ: %g or\n"
+		"                        HZ while something runs, 1 while the machine is idle\n"
+		"  -d, --domains LIST    only these domains:", ERGON_HZ_MIN, ERGON_HZ_MAX, STAT_DEFAULT_HZ,
+		ERGON_HZ_AUTO);
 	for (int d = 0; d < ERGON_DOMAIN_COUNT; d++)
 		fprintf(out, "%s%s", d ? ", " : " ", ergon_domain_name(d));
 	fprintf(out, "\n"
@@ -100,21 +102,12 @@ static bool parse_domains(const char *list, unsigned *set)
 	return true;
 }
 
-static bool parse_hz(const char *text, double *hz)
+static bool parse_rate(const char *text, struct ergon_rate *rate)
 {
-	char *end;
-	double value;
-
-	errno = 0;
-	value = strtod(text, &end);
-	/* Negated so that NaN is refused too. */
-	if (end == text || *end || errno || !(value >= ERGON_HZ_MIN && value <= ERGON_HZ_MAX)) {
-		fprintf(stderr, "ergon stat: rate '%s': expected a number from %g to %g\n", text,
-			ERGON_HZ_MIN, ERGON_HZ_MAX);
-		return false;
-	}
-	*hz = value;
-	return true;
+	if (ergon_rate_parse(text, rate) == 0)
+		return true;
+	fprintf(stderr, "ergon stat: rate '%s': expected " ERGON_RATE_EXPECTS "\n", text);
+	return false;
 }
 
 /* `--json -- true` would write a file named "--". */
@@ -135,7 +128,7 @@ static bool take_option(struct options *o, int c, const char *value)
 		o->mechanisms = value;
 		return machine_knows_mechanisms("stat", value);
 	case 'F':
-		return parse_hz(value, &o->hz);
+		return parse_rate(value, &o->rate);
 	case 'd':
 		return parse_domains(value, &o->domains);
 	case 'o':
@@ -280,9 +273,14 @@ static void on_sample(void *arg, const struct ergon_sample *sample)
 		ergon_writer_push(run->writer, sample);
 }
 
-static int start_sampler(struct run *run, double hz, struct ergon_error *err)
+static int start_sampler(struct run *run, const struct ergon_rate *rate, struct ergon_error *err)
 {
-	struct ergon_sampler_config config = { .hz = hz, .on_sample = on_sample, .arg = run };
+	struct ergon_sampler_config config = {
+		.hz = rate->hz,
+		.adapt_to = rate->adapt ? run->machine.sysroot : NULL,
+		.on_sample = on_sample,
+		.arg = run,
+	};
 
 	run->sampler = ergon_sampler_create(run->meter, &config, err);
 	if (!run->sampler)
@@ -302,7 +300,7 @@ static int prepare(struct run *run, const struct options *o, struct ergon_error 
 	run->forked = true;
 	if (start_writer(run, o, err) < 0)
 		return -1;
-	return start_sampler(run, o->hz, err);
+	return start_sampler(run, &o->rate, err);
 }
 
 static uint64_t cpu_ns(const struct rusage *usage)
@@ -323,7 +321,7 @@ static void fill_result(struct run *run, const struct options *o, const struct c
 	r->exit_code = end->exit_code;
 	r->mechanism = ergon_meter_mechanism(run->meter);
 	ergon_meter_scope_of(run->meter, run->selected, r->scope, sizeof(r->scope));
-	r->hz = o->hz;
+	r->rate = o->rate;
 	r->nchannels = ergon_meter_channels(run->meter, &r->channels);
 	r->selected = run->selected;
 	for (size_t i = 0; i < r->nchannels; i++)
@@ -405,7 +403,7 @@ static void occupy_standard_fds(void)
 
 int ergon_cmd_stat(int argc, char **argv)
 {
-	struct options o = { .mechanisms = "auto", .hz = STAT_DEFAULT_HZ };
+	struct options o = { .mechanisms = "auto", .rate = { .hz = STAT_DEFAULT_HZ } };
 	struct ergon_error err = { "" };
 	struct run run = { .forked = false };
 	int rc = parse_options(argc, argv, &o);

@@ -91,9 +91,9 @@ void stat_print_text(const struct stat_result *r, FILE *out)
 		print_energy(r, out, "total, scope ", r->scope, stat_total_uj(r));
 	fprintf(out, "\n  %12.6f s elapsed, %.6f s CPU, exit status %d\n", (double)r->elapsed_ns * 1e-9,
 		(double)r->cpu_ns * 1e-9, r->exit_code);
-	fprintf(out, "  %" PRIu64 " samples at %g Hz, %" PRIu64 " missed; own cost %.6f s CPU, "
+	fprintf(out, "  %" PRIu64 " samples at %s%g Hz, %" PRIu64 " missed; own cost %.6f s CPU, "
 		"a read takes %" PRIu64 " ns, at most %" PRIu64 " ns\n",
-		r->stats.samples, r->hz, r->stats.missed, (double)r->self_cpu_ns * 1e-9,
+		r->stats.samples, r->rate.adapt ? "up to " : "", r->rate.hz, r->stats.missed, (double)r->self_cpu_ns * 1e-9,
 		mean_read_ns(r), r->stats.read_ns_max);
 	print_flags(r, out);
 	fputc('\n', out);

@@ -17,7 +17,7 @@ struct stat_result {
 	int exit_code;
 	const char *mechanism;
 	char scope[64];           /* what the total covers; "": no selected channel is in a total */
-	double hz;
+	struct ergon_rate rate;
 	const struct ergon_channel *channels;
 	const bool *selected;     /* one per channel */
 	size_t nchannels;

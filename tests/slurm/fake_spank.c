@@ -882,6 +882,41 @@ static void leave_live_directory(const char *board_dir, char *live)
 	CHECK(mkdir(path, 0) == 0);
 }
 
+static void automatic_mpi_step(void)
+{
+	struct ergon_error err;
+	struct ergon_board *board;
+
+	load();
+	call(INIT);
+	option("model,mpi");
+	call(INIT_POST_OPT);
+	drop();
+	call(USER_INIT);
+	CHECK(strcmp(find("ERGON_FREQ")->value, "auto:100") == 0);
+	board = ergon_board_map(find("ERGON_BOARD")->value, &err);
+	CHECK(board);
+	CHECK(ergon_board_info(board)->hz == 100 && ergon_board_info(board)->adapts);
+	pause_ms(50);
+	ergon_board_close(board);
+	reclaim();
+	call(TASK_EXIT);
+	call(EXIT);
+}
+
+static void an_automatic_rate_is_the_sites_and_the_ranks(void **state)
+{
+	json_t *r;
+
+	(void)state;
+	write_conf("Freq = auto:20\n");
+	in_child(automatic_mpi_step);
+	r = the_record();
+	assert_int_equal(number(r, "freq_hz"), 100);
+	assert_true(number(r, "samples") >= 2);
+	json_decref(r);
+}
+
 static void mpi_step(void)
 {
 	struct ergon_error err;
@@ -1184,6 +1219,7 @@ int main(void)
 		TEST(a_bad_configuration_is_one_error_in_the_log),
 		TEST(a_shared_node_closes),
 		TEST(the_nodes_name_is_slurms),
+		TEST(an_automatic_rate_is_the_sites_and_the_ranks),
 		TEST(ranks_get_a_board_and_nothing_of_it_stays),
 		TEST(preload_is_joined_or_left_alone),
 		TEST(a_killed_stepd_is_finished_by_the_next),

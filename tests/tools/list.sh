@@ -63,6 +63,11 @@ printf '# site\nFreq = 0\nAllowModel = maybe\n' > "$tmp/ergon.conf"
 expect_rc 1 "$ergon" list --config "$tmp/ergon.conf"
 grep -q "ergon.conf:2: Freq = '0'" "$tmp/err" || fail "not the line of the mistake"
 
+printf 'Freq = auto:1e2\n' > "$tmp/ergon.conf"
+expect_rc 1 "$ergon" list --config "$tmp/ergon.conf"
+grep -q "ergon.conf:1: Freq = 'auto:1e2': expected a rate from 0.1 to 1000 Hz, auto or auto:HZ" "$tmp/err" ||
+	fail "not told what a rate looks like"
+
 # --- wrong usage ---
 expect_rc 2 "$ergon" list --nonsense
 expect_rc 2 "$ergon" list surplus

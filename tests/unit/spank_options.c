@@ -24,7 +24,7 @@ static void bad_values_are_refused_with_one_line(void **state)
 		{ "mpi", "unknown mechanism 'mpi'" },
 		{ "auto,", "unknown key ''" },
 		{ "auto,,mpi", "unknown key ''" },
-		{ "auto,speed=3", "unknown key 'speed': use freq=HZ, mpi, share=cores|equal, out=DIR" },
+		{ "auto,speed=3", "unknown key 'speed': use freq=HZ|auto, mpi, share=cores|equal, out=DIR" },
 		{ "auto,mpi=1", "mpi takes no value" },
 		{ "auto,mpi=", "mpi takes no value" },
 		{ "auto,freq", "freq needs a value" },
@@ -86,7 +86,7 @@ static void no_value_means_auto(void **state)
 		assert_int_equal(ergon_spec_parse(texts[i], &spec, NULL), 0);
 		assert_string_equal(spec.mech, "auto");
 		assert_false(spec.mpi);
-		assert_true(spec.freq_hz == 0);
+		assert_true(spec.freq.hz == 0);
 		assert_string_equal(spec.share, "");
 		assert_string_equal(spec.out, "");
 	}
@@ -117,16 +117,16 @@ static void keys_are_taken(void **state)
 	setlocale(LC_ALL, "de_DE.UTF-8");
 	assert_int_equal(ergon_spec_parse("auto,mpi,freq=12.5,share=equal,out=/a b/c=d", &spec, NULL), 0);
 	assert_true(spec.mpi);
-	assert_true(spec.freq_hz > 12.4999 && spec.freq_hz < 12.5001);
+	assert_true(spec.freq.hz > 12.4999 && spec.freq.hz < 12.5001);
 	assert_string_equal(spec.share, "equal");
 	assert_string_equal(spec.out, "/a b/c=d");
 	assert_int_equal(ergon_spec_parse("auto,freq=0.1", &spec, NULL), 0);
-	assert_true(spec.freq_hz >= 0.1);
+	assert_true(spec.freq.hz >= 0.1);
 	assert_int_equal(ergon_spec_parse("auto,freq=1000", &spec, NULL), 0);
-	assert_true(spec.freq_hz == 1000);
+	assert_true(spec.freq.hz == 1000);
 	/* The last one counts. */
 	assert_int_equal(ergon_spec_parse("auto,freq=5,freq=6,share=equal,share=cores", &spec, NULL), 0);
-	assert_true(spec.freq_hz == 6);
+	assert_true(spec.freq.hz == 6);
 	assert_string_equal(spec.share, "cores");
 }
 
