@@ -56,8 +56,8 @@ char *ergon_meter_scope_of(const struct ergon_meter *meter, const bool *selected
 }
 
 /* A channel of an earlier part that measures the same; NULL. */
-static const struct ergon_channel *twin(const struct ergon_meter *meter, size_t before,
-					const struct ergon_channel *ch)
+static struct ergon_channel *twin(struct ergon_meter *meter, size_t before,
+				  const struct ergon_channel *ch)
 {
 	for (size_t i = 0; i < before; i++)
 		if (ergon_scope_same(&meter->channels[i], ch))
@@ -65,25 +65,68 @@ static const struct ergon_channel *twin(const struct ergon_meter *meter, size_t 
 	return NULL;
 }
 
+static bool has_name(const struct ergon_meter *meter, const char *name)
+{
+	for (size_t i = 0; i < meter->nchannels; i++)
+		if (strcmp(meter->channels[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Two libraries may both have a gpu0: the later one gets the next free number. */
+static void make_name_unique(const struct ergon_meter *meter, struct ergon_channel *ch)
+{
+	size_t len = strcspn(ch->name, "0123456789");
+	char stem[sizeof(ch->name)];
+
+	snprintf(stem, sizeof(stem), "%.*s", (int)(len < 20 ? len : 20), ch->name);
+	for (unsigned n = 0; has_name(meter, ch->name); n++)
+		snprintf(ch->name, sizeof(ch->name), "%s%u", stem, n);
+}
+
+static void add_channel(struct ergon_meter *meter, size_t source, const struct ergon_channel *ch,
+			struct ergon_channel *same)
+{
+	struct ergon_channel *at = same ? same : &meter->channels[meter->nchannels++];
+
+	*at = *ch;
+	if (!same)
+		make_name_unique(meter, at);
+	meter->tracks[at - meter->channels].source = source;
+}
+
+/* Of two that measure the same the first is kept, but a counter is better than integrated power. */
 static void add_channels(struct ergon_meter *meter, size_t first,
 			 const struct ergon_channel *channels, size_t n)
 {
 	size_t before = meter->nchannels;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct ergon_channel *same = twin(meter, before, &channels[i]);
+		const struct ergon_channel *ch = &channels[i];
+		struct ergon_channel *same = twin(meter, before, ch);
 
-		if (same) {
-			ergon_drop(&meter->drops, channels[i].detail, "%s tells %s already",
+		if (same && same->integrated && !ch->integrated) {
+			ergon_drop(&meter->drops, same->detail, "tells only power; %s counts energy",
+				   ch->source);
+			add_channel(meter, first + i, ch, same);
+		} else if (same) {
+			ergon_drop(&meter->drops, ch->detail, "%s tells %s already",
 				   same->source, same->name);
 		} else if (meter->nchannels == ERGON_METER_MAX_CHANNELS) {
-			ergon_drop(&meter->drops, channels[i].detail,
-				   "more than %d channels", ERGON_METER_MAX_CHANNELS);
+			ergon_drop(&meter->drops, ch->detail, "more than %d channels",
+				   ERGON_METER_MAX_CHANNELS);
 		} else {
-			meter->tracks[meter->nchannels].source = first + i;
-			meter->channels[meter->nchannels++] = channels[i];
+			add_channel(meter, first + i, ch, NULL);
 		}
 	}
+}
+
+static bool uses(const struct ergon_meter *meter, const struct part *part)
+{
+	for (size_t i = 0; i < meter->nchannels; i++)
+		if (meter->tracks[i].source - part->first < part->n)
+			return true;
+	return false;
 }
 
 static int add_part(struct ergon_meter *meter, const struct ergon_meter_part *opened,
@@ -93,7 +136,7 @@ static int add_part(struct ergon_meter *meter, const struct ergon_meter_part *op
 	struct part *part = &meter->parts[meter->nparts];
 	const struct ergon_channel *channels;
 	const struct ergon_dropped *dropped = NULL;
-	size_t before = meter->nchannels, used = 0, ndropped, len;
+	size_t used = 0, ndropped, len;
 
 	if (meter->nparts > 0)
 		used = part[-1].first + part[-1].n;
@@ -107,7 +150,7 @@ static int add_part(struct ergon_meter *meter, const struct ergon_meter_part *op
 	for (size_t i = 0; i < ndropped; i++)
 		ergon_drop(&meter->drops, dropped[i].what, "%s", dropped[i].why);
 	add_channels(meter, used, channels, part->n);
-	if (meter->nchannels == before)
+	if (!uses(meter, part))
 		return 0; /* all told by others */
 	len = strlen(meter->mechanism);
 	snprintf(meter->mechanism + len, sizeof(meter->mechanism) - len, "%s%s", len ? "+" : "",

@@ -329,6 +329,43 @@ static void parts_are_read_together(void **state)
 	assert_int_equal(scripts[2].closed, 1);
 }
 
+/* A power meter of the node, then a counter of the same node, then its GPU under a taken name. */
+static void counters_replace_integrated_power(void **state)
+{
+	struct ergon_channel power[] = {
+		energy("node", ERGON_DOMAIN_NODE, 0), energy("gpu0", ERGON_DOMAIN_GPU, 0),
+	};
+	struct ergon_channel counter[] = {
+		energy("node", ERGON_DOMAIN_NODE, 0), energy("gpu0", ERGON_DOMAIN_GPU, 0),
+	};
+	const uint64_t rows[2][4] = { { 0, 0, 5, 6 }, { 0, 0, 70, 80 } };
+	struct script scripts[] = { { power, 2, rows[0], 2, 0, 0 }, { counter, 2, rows[1], 2, 0, 0 } };
+	const struct ergon_meter_part parts[] = {
+		{ &script_backend, &scripts[0] }, { &script_backend, &scripts[1] },
+	};
+	const struct ergon_channel *channels;
+	const struct ergon_dropped *dropped;
+	struct ergon_meter *meter;
+	struct ergon_reading r;
+
+	(void)state;
+	power[0].integrated = true;
+	strcpy(power[0].detail, "power_meter");
+	strcpy(power[1].id, "pci 0000:41:00.0");
+	strcpy(counter[1].id, "pci 0000:42:00.0");
+	meter = ergon_meter_new(parts, 2, NULL);
+	assert_int_equal(ergon_meter_channels(meter, &channels), 3);
+	assert_false(channels[0].integrated);
+	assert_string_equal(channels[2].name, "gpu1");
+	assert_int_equal(ergon_meter_dropped(meter, &dropped), 1);
+	assert_string_equal(dropped[0].what, "power_meter");
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.counts[0], 70);
+	assert_int_equal(r.counts[1], 6);
+	assert_int_equal(r.counts[2], 80);
+	ergon_meter_close(meter);
+}
+
 static int rescans;
 
 static void count_rescan(void *inst)
@@ -379,6 +416,7 @@ int main(void)
 		cmocka_unit_test(estimates_say_so),
 		cmocka_unit_test(failures_are_told_one_by_one),
 		cmocka_unit_test(parts_are_read_together),
+		cmocka_unit_test(counters_replace_integrated_power),
 		cmocka_unit_test(lost_sources_are_looked_for),
 	};
 
