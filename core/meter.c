@@ -77,22 +77,27 @@ static bool has_name(const struct ergon_meter *meter, const char *name)
 static void make_name_unique(const struct ergon_meter *meter, struct ergon_channel *ch)
 {
 	size_t len = strcspn(ch->name, "0123456789");
-	char stem[sizeof(ch->name)];
+	char stem[16];
 
-	snprintf(stem, sizeof(stem), "%.*s", (int)(len < 20 ? len : 20), ch->name);
+	snprintf(stem, sizeof(stem), "%.*s", (int)(len < 15 ? len : 15), ch->name);
 	for (unsigned n = 0; has_name(meter, ch->name); n++)
 		snprintf(ch->name, sizeof(ch->name), "%s%u", stem, n);
 }
 
+/* In the place of `same`, or as a new one. */
 static void add_channel(struct ergon_meter *meter, size_t source, const struct ergon_channel *ch,
 			struct ergon_channel *same)
 {
-	struct ergon_channel *at = same ? same : &meter->channels[meter->nchannels++];
+	struct ergon_channel copy = *ch;
+	size_t at = same ? (size_t)(same - meter->channels) : meter->nchannels;
 
-	*at = *ch;
-	if (!same)
-		make_name_unique(meter, at);
-	meter->tracks[at - meter->channels].source = source;
+	if (same)
+		memcpy(copy.name, same->name, sizeof(copy.name));
+	else
+		make_name_unique(meter, &copy);
+	meter->channels[at] = copy;
+	meter->tracks[at].source = source;
+	meter->nchannels += !same;
 }
 
 /* Of two that measure the same the first is kept, but a counter is better than integrated power. */
@@ -121,6 +126,7 @@ static void add_channels(struct ergon_meter *meter, size_t first,
 	}
 }
 
+/* Some channel is read from this part: not all it has is told by others. */
 static bool uses(const struct ergon_meter *meter, const struct part *part)
 {
 	for (size_t i = 0; i < meter->nchannels; i++)
@@ -136,7 +142,7 @@ static int add_part(struct ergon_meter *meter, const struct ergon_meter_part *op
 	struct part *part = &meter->parts[meter->nparts];
 	const struct ergon_channel *channels;
 	const struct ergon_dropped *dropped = NULL;
-	size_t used = 0, ndropped, len;
+	size_t used = 0, ndropped;
 
 	if (meter->nparts > 0)
 		used = part[-1].first + part[-1].n;
@@ -150,13 +156,21 @@ static int add_part(struct ergon_meter *meter, const struct ergon_meter_part *op
 	for (size_t i = 0; i < ndropped; i++)
 		ergon_drop(&meter->drops, dropped[i].what, "%s", dropped[i].why);
 	add_channels(meter, used, channels, part->n);
-	if (!uses(meter, part))
-		return 0; /* all told by others */
-	len = strlen(meter->mechanism);
-	snprintf(meter->mechanism + len, sizeof(meter->mechanism) - len, "%s%s", len ? "+" : "",
-		 backend->name);
-	meter->estimated |= backend->estimated;
 	return 0;
+}
+
+static void name_parts(struct ergon_meter *meter)
+{
+	for (size_t i = 0; i < meter->nparts; i++) {
+		const struct ergon_backend *backend = meter->parts[i].opened.backend;
+		size_t len = strlen(meter->mechanism);
+
+		if (!uses(meter, &meter->parts[i]))
+			continue;
+		snprintf(meter->mechanism + len, sizeof(meter->mechanism) - len, "%s%s",
+			 len ? "+" : "", backend->name);
+		meter->estimated |= backend->estimated;
+	}
 }
 
 struct ergon_meter *ergon_meter_new(const struct ergon_meter_part *parts, size_t n,
@@ -176,6 +190,7 @@ struct ergon_meter *ergon_meter_new(const struct ergon_meter_part *parts, size_t
 			return NULL;
 		}
 	}
+	name_parts(meter);
 	ergon_scope_choose(meter->channels, meter->nchannels);
 	ergon_meter_scope_of(meter, NULL, meter->scope, sizeof(meter->scope));
 	ergon_meter_read(meter, &first);

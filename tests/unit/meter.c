@@ -340,8 +340,9 @@ static void counters_replace_integrated_power(void **state)
 	};
 	const uint64_t rows[2][4] = { { 0, 0, 5, 6 }, { 0, 0, 70, 80 } };
 	struct script scripts[] = { { power, 2, rows[0], 2, 0, 0 }, { counter, 2, rows[1], 2, 0, 0 } };
+	struct ergon_backend second = script_backend;
 	const struct ergon_meter_part parts[] = {
-		{ &script_backend, &scripts[0] }, { &script_backend, &scripts[1] },
+		{ &script_backend, &scripts[0] }, { &second, &scripts[1] },
 	};
 	const struct ergon_channel *channels;
 	const struct ergon_dropped *dropped;
@@ -349,6 +350,7 @@ static void counters_replace_integrated_power(void **state)
 	struct ergon_reading r;
 
 	(void)state;
+	second.name = "second";
 	power[0].integrated = true;
 	strcpy(power[0].detail, "power_meter");
 	strcpy(power[1].id, "pci 0000:41:00.0");
@@ -363,6 +365,13 @@ static void counters_replace_integrated_power(void **state)
 	assert_int_equal(r.counts[0], 70);
 	assert_int_equal(r.counts[1], 6);
 	assert_int_equal(r.counts[2], 80);
+	assert_string_equal(ergon_meter_mechanism(meter), "script+second");
+	ergon_meter_close(meter);
+	/* Where nothing of it is left, a mechanism is not named. */
+	scripts[0].next = scripts[1].next = 0;
+	scripts[0].nchannels = 1;
+	meter = ergon_meter_new(parts, 2, NULL);
+	assert_string_equal(ergon_meter_mechanism(meter), "second");
 	ergon_meter_close(meter);
 }
 
