@@ -3,6 +3,10 @@
  * RAPL through powercap: one file per zone, in microjoules, kept open and
  * read with pread. Since the PLATYPUS fix (Linux 5.10) energy_uj is
  * readable by root alone: that is a permission, never 0 J.
+ *
+ * A zone is removed when the last CPU of its package goes offline or the
+ * driver is unloaded: its open files answer ENODEV for ever, and when it is
+ * registered again it may have another index. See powercap_rescan().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +24,17 @@
 #define REMEDY_RIGHTS "run as root, or let a group read " ERGON_POWERCAP_DIR "/*/energy_uj (udev or tmpfiles)"
 #define REMEDY_MASKED "mount the host's /sys/devices/virtual/powercap into the container, or measure outside"
 
+/* Where a channel is read. */
+struct source {
+	int fd;
+	bool mmio;                /* of control type intel-rapl-mmio */
+};
+
 struct powercap {
+	const struct ergon_machine *m;
 	size_t nchannels;
 	struct ergon_channel *channels;
-	int *fds;
+	struct source *sources;
 	struct ergon_drops drops;
 };
 
@@ -35,8 +46,8 @@ static void powercap_close(void *inst)
 	if (!pc)
 		return;
 	for (size_t i = 0; i < pc->nchannels; i++)
-		close(pc->fds[i]);
-	free(pc->fds);
+		close(pc->sources[i].fd);
+	free(pc->sources);
 	free(pc->channels);
 	ergon_drops_free(&pc->drops);
 	free(pc);
@@ -66,28 +77,38 @@ struct tally {
 	size_t bad[ERGON_DOMAIN_COUNT];
 };
 
-/* Open one zone and read it once; a zone that does not answer is dropped. */
-static void add_zone(struct powercap *pc, const struct ergon_machine *m,
-		     const struct ergon_zone *zone, struct tally *tally)
+/* Open the counter of a zone and read it once; -1 + errno when it does not answer. */
+static int open_zone(const struct ergon_machine *m, const struct ergon_zone *zone, uint64_t *value)
 {
 	char path[PATH_MAX];
-	uint64_t value;
-	int fd;
+	int fd, saved;
 
 	snprintf(path, sizeof(path), ERGON_POWERCAP_DIR "/%s/energy_uj", zone->entry);
 	fd = ergon_sysroot_open_file(m->sysroot, path, O_RDONLY);
-	if (fd < 0 || ergon_fd_read_u64(fd, &value) < 0) {
+	if (fd < 0 || ergon_fd_read_u64(fd, value) == 0)
+		return fd;
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return -1;
+}
+
+/* A zone that does not answer is dropped. */
+static void add_zone(struct powercap *pc, const struct ergon_zone *zone, struct tally *tally)
+{
+	uint64_t value;
+	int fd = open_zone(pc->m, zone, &value);
+
+	if (fd < 0) {
 		tally->forbidden += errno == EACCES || errno == EPERM;
 		tally->bad[zone->domain]++;
 		ergon_drop(&pc->drops, zone->entry, "energy_uj: %s", strerror(errno));
-		if (fd >= 0)
-			close(fd);
 		return;
 	}
 	tally->zero += value == 0;
 	tally->good[zone->domain]++;
-	pc->fds[pc->nchannels] = fd;
-	fill_channel(m, zone, &pc->channels[pc->nchannels++]);
+	pc->sources[pc->nchannels] = (struct source){ fd, zone->mmio };
+	fill_channel(pc->m, zone, &pc->channels[pc->nchannels++]);
 }
 
 /* Whether a total can be made of what was opened. */
@@ -166,11 +187,12 @@ static struct powercap *discover(const struct ergon_machine *m, struct ergon_pro
 		powercap_close(pc);
 		return NULL;
 	}
+	pc->m = m;
 	pc->channels = calloc(zones.nzones + 1, sizeof(*pc->channels));
-	pc->fds = calloc(zones.nzones + 1, sizeof(*pc->fds));
-	if (pc->channels && pc->fds) {
+	pc->sources = calloc(zones.nzones + 1, sizeof(*pc->sources));
+	if (pc->channels && pc->sources) {
 		for (size_t i = 0; i < zones.nzones; i++)
-			add_zone(pc, m, &zones.zones[i], &tally);
+			add_zone(pc, &zones.zones[i], &tally);
 		judge(pc, &zones, &tally, out);
 	} else {
 		ergon_probe_set(out, ERGON_PROBE_UNSUPPORTED, "", "out of memory");
@@ -219,10 +241,48 @@ static size_t powercap_read(void *inst, uint64_t *raw, bool *ok)
 	size_t good = 0;
 
 	for (size_t i = 0; i < pc->nchannels; i++) {
-		ok[i] = ergon_fd_read_u64(pc->fds[i], &raw[i]) == 0;
+		ok[i] = ergon_fd_read_u64(pc->sources[i].fd, &raw[i]) == 0;
 		good += ok[i];
 	}
 	return good;
+}
+
+/* The zone that measures what this channel does, whatever its index is now; NULL. */
+static const struct ergon_zone *zone_of(const struct ergon_zones *zones,
+					const struct ergon_channel *ch, bool mmio)
+{
+	for (size_t i = 0; i < zones->nzones; i++) {
+		const struct ergon_zone *zone = &zones->zones[i];
+
+		if (zone->domain == ch->domain && zone->package == ch->package &&
+		    zone->die == ch->die && zone->mmio == mmio)
+			return zone;
+	}
+	return NULL;
+}
+
+static void powercap_rescan(void *inst)
+{
+	struct powercap *pc = inst;
+	struct ergon_zones zones;
+	uint64_t value;
+
+	if (ergon_zones_scan(pc->m, &zones, NULL) < 0)
+		return;
+	for (size_t i = 0; i < pc->nchannels; i++) {
+		struct source *source = &pc->sources[i];
+		const struct ergon_zone *zone = zone_of(&zones, &pc->channels[i], source->mmio);
+		int fd;
+
+		if (!zone || ergon_fd_read_u64(source->fd, &value) == 0)
+			continue;
+		fd = open_zone(pc->m, zone, &value);
+		if (fd < 0)
+			continue;
+		close(source->fd);
+		source->fd = fd;
+	}
+	ergon_zones_free(&zones);
 }
 
 const struct ergon_backend ergon_backend_powercap = {
@@ -235,5 +295,6 @@ const struct ergon_backend ergon_backend_powercap = {
 	.channels = powercap_channels,
 	.dropped = powercap_dropped,
 	.read = powercap_read,
+	.rescan = powercap_rescan,
 	.close = powercap_close,
 };

@@ -421,6 +421,63 @@ static void names_are_parsed_whole(void **state)
 	}
 }
 
+/* A dead zone: its open file answers no more, and the entry is gone. */
+static void unregister(const char *entry)
+{
+	char from[PATH_MAX], to[PATH_MAX];
+
+	snprintf(from, sizeof(from), "/sys/class/powercap/%s/energy_uj", entry);
+	tree_write(&tree, from, "");
+	snprintf(from, sizeof(from), "%s/sys/class/powercap/%s", tree.path, entry);
+	snprintf(to, sizeof(to), "%s/dead-%s", tree.path, entry);
+	assert_int_equal(rename(from, to), 0);
+}
+
+/* Found by control type, name and parent; a working source keeps its fd. */
+static void zones_are_found_again_by_what_they_are(void **state)
+{
+	const struct ergon_backend *pc = &ergon_backend_powercap;
+	struct ergon_error err = { "" };
+	uint64_t raw[4] = { 0 };
+	bool ok[4];
+	void *inst;
+
+	(void)state;
+	zone("intel-rapl:0", "package-0", 10, ESU14);
+	zone("intel-rapl:0:0", "dram", 11, DRAM);
+	zone("intel-rapl:1", "package-1", 20, ESU14);
+	zone("intel-rapl:1:0", "dram", 21, DRAM);
+	inst = pc->open(&m, &err);
+	assert_non_null(inst);
+
+	/* Both packages go; only the mmio twin of the second one stays. */
+	unregister("intel-rapl:0");
+	unregister("intel-rapl:1");
+	zone("intel-rapl-mmio:0", "package-1", 99, ESU14);
+	assert_int_equal(pc->read(inst, raw, ok), 2); /* the drams' files went on */
+	pc->rescan(inst);
+	assert_int_equal(pc->read(inst, raw, ok), 2);
+	assert_false(ok[0] || ok[1]);
+
+	/* They come back the other way round, psys between them, one unreadable. */
+	zone("intel-rapl:0", "package-1", 1020, ESU14);
+	zone("intel-rapl:1", "psys", 5, ESU14);
+	zone("intel-rapl:2", "package-0", 1010, ESU14);
+	zone("intel-rapl:2:0", "dram", 2011, DRAM);
+	tree_write(&tree, "/sys/class/powercap/intel-rapl:2/energy_uj", "\n");
+	pc->rescan(inst);
+	assert_int_equal(pc->read(inst, raw, ok), 3);
+	assert_false(ok[0]);
+	assert_int_equal(raw[1], 1020);
+	set_energy("intel-rapl:2", 1012);
+	pc->rescan(inst);
+	assert_int_equal(pc->read(inst, raw, ok), 4);
+	assert_int_equal(raw[0], 1012);
+	assert_int_equal(raw[1], 1020);
+	assert_int_equal(raw[2], 11); /* its first file never failed */
+	pc->close(inst);
+}
+
 static void psys_alone_is_a_total_of_its_own_scope(void **state)
 {
 	struct ergon_meter *meter;
@@ -465,6 +522,7 @@ int main(void)
 		TEST(unknown_range_gives_no_wrap),
 		TEST(bad_text_is_a_gap),
 		TEST(names_are_parsed_whole),
+		TEST(zones_are_found_again_by_what_they_are),
 		TEST(psys_alone_is_a_total_of_its_own_scope),
 		TEST(guards_come_from_the_machine),
 	};
