@@ -17,6 +17,11 @@ uint64_t ergon_clock_ns(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
+uint64_t ergon_clock_boot_ns(void)
+{
+	return read_clock(CLOCK_BOOTTIME);
+}
+
 uint64_t ergon_clock_real_ns(void)
 {
 	return read_clock(CLOCK_REALTIME);

@@ -14,14 +14,26 @@
 #define KEEPALIVE_MAX_NS 30000000000u
 #define RESCAN_FIRST_NS 1000000000u
 #define RESCAN_MAX_NS 32000000000u
+#define STALE_NS 10000000000u
+/* Less than this is two clocks read apart, not a suspend. */
+#define SUSPEND_MIN_NS 1000000
 /* Readings of all parts, those of dropped duplicates included. */
 #define MAX_RAW (2 * ERGON_METER_MAX_CHANNELS)
+
+/*
+ * Domains that always draw so much that their counter, of one joule at
+ * most, moves within STALE_NS. Idle cores, graphics and memory may not, and
+ * psys covers what its board says.
+ */
+#define NEVER_IDLE (1u << ERGON_DOMAIN_PACKAGE | 1u << ERGON_DOMAIN_NODE | \
+		    1u << ERGON_DOMAIN_MODULE | 1u << ERGON_DOMAIN_SOC | 1u << ERGON_DOMAIN_CPU)
 
 struct part {
 	struct ergon_meter_part opened;
 	size_t first, n;          /* its readings in raw[] and ok[] */
 	uint64_t failing_ns;      /* since when a channel cannot be read; 0: all can */
 	uint64_t rescan_ns;       /* how long to wait for the next rescan */
+	size_t good;              /* readings that were good last time */
 };
 
 struct track {
@@ -29,7 +41,9 @@ struct track {
 	uint64_t raw;             /* last good reading */
 	uint64_t t_ns;            /* when */
 	uint64_t counts;          /* corrected, since the meter was opened */
+	uint64_t moved_ns;        /* since when raw is what it is; 0: cannot be read */
 	bool based;               /* raw holds a reading */
+	bool sought;              /* failed, and was looked for: may be another counter now */
 };
 
 struct ergon_meter {
@@ -41,6 +55,7 @@ struct ergon_meter {
 	bool estimated;
 	char mechanism[64];
 	char scope[64];
+	int64_t asleep_ns;        /* time the machine was suspended, never too little */
 	struct track tracks[ERGON_METER_MAX_CHANNELS];
 	uint64_t raw[MAX_RAW];
 	bool ok[MAX_RAW];
@@ -173,6 +188,14 @@ static void name_parts(struct ergon_meter *meter)
 	}
 }
 
+/* CLOCK_BOOTTIME runs on in a suspend. Whatever comes between the two readings adds. */
+static int64_t asleep_at_most(void)
+{
+	uint64_t now = ergon_clock_ns();
+
+	return (int64_t)(ergon_clock_boot_ns() - now);
+}
+
 struct ergon_meter *ergon_meter_new(const struct ergon_meter_part *parts, size_t n,
 				    struct ergon_error *err)
 {
@@ -193,6 +216,7 @@ struct ergon_meter *ergon_meter_new(const struct ergon_meter_part *parts, size_t
 	name_parts(meter);
 	ergon_scope_choose(meter->channels, meter->nchannels);
 	ergon_meter_scope_of(meter, NULL, meter->scope, sizeof(meter->scope));
+	meter->asleep_ns = asleep_at_most();
 	ergon_meter_read(meter, &first);
 	return meter;
 }
@@ -351,44 +375,72 @@ const char *ergon_meter_scope(const struct ergon_meter *meter)
 
 /* Reading */
 
+/* True once after a suspend. */
+static bool woke_up(struct ergon_meter *meter)
+{
+	uint64_t boot = ergon_clock_boot_ns();
+	int64_t at_least = (int64_t)(boot - ergon_clock_ns());
+
+	if (at_least < meter->asleep_ns + SUSPEND_MIN_NS)
+		return false;
+	meter->asleep_ns = asleep_at_most();
+	return true;
+}
+
 /* Account a good reading of one channel; the flags it earns. */
 static unsigned advance(struct track *track, const struct ergon_channel *ch,
 			uint64_t raw, uint64_t t_ns)
 {
 	struct ergon_delta d = { 0, 0 };
 
-	if (track->based)
+	if (track->based && track->sought && raw < track->raw)
+		d.flags = ERGON_FLAG_RESET; /* what wrapped while it was away, nobody knows */
+	else if (track->based)
 		d = ergon_delta(ch, track->raw, raw, t_ns - track->t_ns);
+	if (track->moved_ns == 0 || raw != track->raw)
+		track->moved_ns = t_ns;
+	else if (t_ns - track->moved_ns >= STALE_NS && (NEVER_IDLE & 1u << ch->domain))
+		d.flags |= ERGON_FLAG_STALE;
 	track->raw = raw;
 	track->t_ns = t_ns;
 	track->based = true;
+	track->sought = false;
 	track->counts += d.counts;
 	return d.flags;
 }
 
 /* Sources that do not answer are looked for again, ever more rarely. */
-static void look_after(struct part *part, size_t good, uint64_t now)
+static void look_after(struct ergon_meter *meter, struct part *part, size_t good, uint64_t now)
 {
+	bool changed = good != part->good;
+
+	part->good = good;
 	if (good == part->n) {
 		part->failing_ns = 0;
 		return;
 	}
-	if (part->failing_ns == 0) {
+	if (part->failing_ns == 0)
 		part->failing_ns = now;
+	if (changed)
 		part->rescan_ns = RESCAN_FIRST_NS;
-		return;
-	}
 	if (!part->opened.backend->rescan || now - part->failing_ns < part->rescan_ns)
 		return;
 	part->opened.backend->rescan(part->opened.inst);
 	part->failing_ns = now;
 	if (part->rescan_ns < RESCAN_MAX_NS)
 		part->rescan_ns *= 2;
+	for (size_t i = 0; i < meter->nchannels; i++) {
+		size_t source = meter->tracks[i].source;
+
+		if (source >= part->first && source - part->first < part->n)
+			meter->tracks[i].sought |= !meter->ok[source];
+	}
 }
 
 void ergon_meter_read(struct ergon_meter *meter, struct ergon_reading *out)
 {
 	size_t good[ERGON_METER_MAX_PARTS];
+	bool woken = woke_up(meter);
 	uint64_t before, after;
 
 	memset(meter->ok, 0, sizeof(meter->ok));
@@ -402,19 +454,23 @@ void ergon_meter_read(struct ergon_meter *meter, struct ergon_reading *out)
 	after = ergon_clock_ns();
 	out->t_ns = before + (after - before) / 2;
 	out->read_ns = after - before;
-	out->flags = meter->estimated ? ERGON_FLAG_ESTIMATED : 0;
+	out->flags = (meter->estimated ? ERGON_FLAG_ESTIMATED : 0) | (woken ? ERGON_FLAG_GAP : 0);
 	for (size_t i = 0; i < meter->nchannels; i++) {
 		struct track *track = &meter->tracks[i];
 
-		if (meter->ok[track->source])
+		if (woken)
+			track->based = false;
+		if (meter->ok[track->source]) {
 			out->flags |= advance(track, &meter->channels[i],
 					      meter->raw[track->source], out->t_ns);
-		else
+		} else {
 			out->flags |= ERGON_FLAG_GAP;
+			track->moved_ns = 0;
+		}
 		out->counts[i] = track->counts;
 	}
 	for (size_t i = 0; i < meter->nparts; i++)
-		look_after(&meter->parts[i], good[i], after);
+		look_after(meter, &meter->parts[i], good[i], after);
 }
 
 uint64_t ergon_meter_total_uj(const struct ergon_meter *meter, const uint64_t *counts)

@@ -75,6 +75,14 @@ char *ergon_meter_scope_of(const struct ergon_meter *meter, const bool *selected
  * its count and sets ERGON_FLAG_GAP; its energy is caught up by the next
  * good reading. No allocation, no log, except for a rescan (backend.h): one
  * is tried when a channel has failed for a second, again after 2, 4 ... 32 s.
+ * After a rescan a lower value is a reset, not a wrap.
+ *
+ * A package, node, module, soc or cpu that reads the same for 10 s sets
+ * ERGON_FLAG_STALE until it moves.
+ *
+ * The first reading after a suspend of the machine sets ERGON_FLAG_GAP, and
+ * the interval that ends with it has no energy: t_ns did not run in the
+ * suspend, and the counters may have started anew or may not.
  */
 void ergon_meter_read(struct ergon_meter *meter, struct ergon_reading *out);
 

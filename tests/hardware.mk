@@ -19,6 +19,7 @@ hardware_unit_tests = \
 	tests/unit/fuzz_sysfs \
 	tests/unit/integral \
 	tests/unit/meter \
+	tests/unit/meter_time \
 	tests/unit/scope \
 	tests/unit/slow \
 	tests/unit/sysroot \
@@ -44,6 +45,10 @@ tests_unit_fuzz_sysfs_LDADD = libergontest.la $(UNIT_LIBS)
 tests_unit_meter_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_meter_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_meter_LDADD = libergontest.la $(UNIT_LIBS)
+tests_unit_meter_time_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_meter_time_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_meter_time_LDADD = libergontest.la $(UNIT_LIBS)
+tests_unit_meter_time_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
 tests_unit_integral_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_integral_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_integral_LDADD = libergontest.la $(UNIT_LIBS)
@@ -76,5 +81,5 @@ tests_fakenode_verify_SOURCES = tests/fakenode/verify.c
 tests_fakenode_verify_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_fakenode_verify_LDADD = $(JANSSON_LIBS) -lm
 endif
-dist_check_SCRIPTS += tests/fakenode/powercap.sh
-TESTS += tests/fakenode/powercap.sh
+dist_check_SCRIPTS += tests/fakenode/faults.sh tests/fakenode/powercap.sh
+TESTS += tests/fakenode/faults.sh tests/fakenode/powercap.sh
