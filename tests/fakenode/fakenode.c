@@ -3,7 +3,7 @@
  * fakenode MOUNTPOINT LOG TOPO.XML ZONE...
  *
  * A machine whose RAPL zones move: a FUSE file system with topo.xml, proc
- * (a link to /proc) and /sys/class/powercap. A zone is
+ * (a link to /proc), /sys/class/powercap and /control. A zone is
  *
  *   ENTRY,NAME,UNIT_NJ,START,POWER[,FAIL]
  *
@@ -18,11 +18,26 @@
  * truncated to microjoules. The raw count at a time is exact integer
  * arithmetic on CLOCK_MONOTONIC, and every read is a line in LOG:
  *
- *   OPEN ENTRY T_NS RAW
+ *   OPEN ENTRY T_NS RAW LIFE
  *
- * where OPEN numbers the open(), T_NS counts from the start and RAW does
- * not wrap; failed reads have RAW "-". So the joules between any two reads
- * are known: (RAW2 - RAW1) * UNIT_NJ.
+ * where ENTRY is what the zone was called first, OPEN numbers the open(),
+ * T_NS counts from the start and RAW does not wrap; failed reads have RAW
+ * "-". LIFE counts how often the counter was set. So the joules between any
+ * two reads of one life are known: (RAW2 - RAW1) * UNIT_NJ.
+ *
+ * A line written to /control changes the machine at once. ENTRY is what the
+ * zone was called first, or "all":
+ *
+ *   gone ENTRY       the zone is unregistered: open files answer ENODEV
+ *   back ENTRY [AS]  registered again, as the entry AS
+ *   unlink ENTRY     energy_uj cannot be found any more; open files go on
+ *   deny ENTRY       energy_uj cannot be opened (EACCES); open files go on
+ *   fail ENTRY       reads fail with EIO
+ *   freeze ENTRY     the counter stands still
+ *   heal ENTRY       ends unlink, deny, fail and freeze
+ *   set ENTRY RAW    the counter jumps
+ *   hide             no class directory; open files answer ENODEV
+ *   show             there it is again
  */
 #define FUSE_USE_VERSION 31
 #include <errno.h>
@@ -38,8 +53,9 @@
 #include <unistd.h>
 
 #define ZONES_MAX 32
-#define NODES_MAX (ZONES_MAX * 5 + 16)
+#define NODES_MAX 16
 #define CLASS "/sys/class/powercap"
+#define CONTROL "/control"
 
 struct zone {
 	char entry[64];
@@ -49,15 +65,28 @@ struct zone {
 	uint64_t high_uw, low_uw; /* equal when constant */
 	uint64_t period_ns;       /* of the wave, 0: constant */
 	uint64_t fail_from_ns, fail_to_ns;
+	/* What /control did to it. */
+	char now[64];             /* its entry at present */
+	bool gone, unlinked, denied, failing;
+	uint64_t frozen_at_ns;    /* 0: it runs */
+	uint64_t lost_ns;         /* time it stood still */
+	int64_t shift;            /* raw counts that "set" added */
+	unsigned life;
+	uint64_t first_open;      /* older open files are of a zone that was unregistered */
 };
 
-enum kind { DIR_NODE, LINK_NODE, TEXT_NODE, ENERGY_NODE };
+enum kind { DIR_NODE, LINK_NODE, TEXT_NODE, CONTROL_NODE };
 
 struct node {
 	char path[128];
 	enum kind kind;
 	const char *text;         /* of a text or link */
-	const struct zone *zone;
+};
+
+enum zone_file { ZONE_DIR, ZONE_NAME, ZONE_ENABLED, ZONE_RANGE, ZONE_ENERGY, ZONE_FILES };
+
+static const char *const zone_files[ZONE_FILES] = {
+	"", "name", "enabled", "max_energy_range_uj", "energy_uj",
 };
 
 /* FUSE calls us with paths only. */
@@ -67,6 +96,7 @@ static struct node nodes[NODES_MAX];
 static size_t nnodes;
 static int log_fd = -1;
 static uint64_t start_ns, opens;
+static bool hidden;
 
 static uint64_t now_ns(void)
 {
@@ -117,32 +147,6 @@ static void add_text(const char *dir, const char *file, const char *text)
 	add_node(path, TEXT_NODE)->text = text;
 }
 
-static char *numbered_line(uint64_t value)
-{
-	char *text = malloc(32);
-
-	if (!text)
-		exit(2);
-	snprintf(text, 32, "%" PRIu64 "\n", value);
-	return text;
-}
-
-static void add_zone_nodes(const struct zone *zone)
-{
-	char dir[128], path[256], *name = malloc(sizeof(zone->name) + 1);
-
-	if (!name)
-		exit(2);
-	sprintf(name, "%s\n", zone->name);
-	snprintf(dir, sizeof(dir), CLASS "/%s", zone->entry);
-	add_node(dir, DIR_NODE);
-	add_text(dir, "name", name);
-	add_text(dir, "enabled", "1\n");
-	add_text(dir, "max_energy_range_uj", numbered_line(UINT32_MAX * zone->unit_nj / 1000));
-	snprintf(path, sizeof(path), "%s/energy_uj", dir);
-	add_node(path, ENERGY_NODE)->zone = zone;
-}
-
 static const struct node *find_node(const char *path)
 {
 	for (size_t i = 0; i < nnodes; i++)
@@ -151,17 +155,111 @@ static const struct node *find_node(const char *path)
 	return NULL;
 }
 
+/* The zone and its file that a path names at present; NULL. */
+static struct zone *find_zone(const char *path, enum zone_file *file)
+{
+	const char *entry = path + strlen(CLASS) + 1, *slash;
+
+	if (hidden || strncmp(path, CLASS "/", strlen(CLASS) + 1) != 0)
+		return NULL;
+	slash = strchrnul(entry, '/');
+	for (size_t i = 0; i < nzones; i++) {
+		struct zone *zone = &zones[i];
+
+		if (zone->gone || strlen(zone->now) != (size_t)(slash - entry) ||
+		    strncmp(zone->now, entry, strlen(zone->now)) != 0)
+			continue;
+		for (*file = 0; *file < ZONE_FILES; (*file)++)
+			if (strcmp(zone_files[*file], *slash ? slash + 1 : "") == 0)
+				return zone->unlinked && *file == ZONE_ENERGY ? NULL : zone;
+	}
+	return NULL;
+}
+
+/* --- control --- */
+
+/* The raw count at present. */
+static uint64_t zone_raw(const struct zone *zone, uint64_t t_ns)
+{
+	uint64_t stop = zone->frozen_at_ns ? zone->frozen_at_ns : t_ns;
+
+	return raw_at(zone, stop - zone->lost_ns) + (uint64_t)zone->shift;
+}
+
+static void heal(struct zone *zone)
+{
+	if (zone->frozen_at_ns)
+		zone->lost_ns += now_ns() - zone->frozen_at_ns;
+	zone->frozen_at_ns = 0;
+	zone->unlinked = zone->denied = zone->failing = false;
+}
+
+static bool change_zone(struct zone *zone, const char *verb, const char argument[64])
+{
+	if (strcmp(verb, "gone") == 0) {
+		zone->gone = true;
+		zone->first_open = opens + 1;
+	} else if (strcmp(verb, "back") == 0) {
+		zone->gone = false;
+		memcpy(zone->now, *argument ? argument : zone->entry, sizeof(zone->now));
+	} else if (strcmp(verb, "unlink") == 0) {
+		zone->unlinked = true;
+	} else if (strcmp(verb, "deny") == 0) {
+		zone->denied = true;
+	} else if (strcmp(verb, "fail") == 0) {
+		zone->failing = true;
+	} else if (strcmp(verb, "freeze") == 0) {
+		zone->frozen_at_ns = now_ns();
+	} else if (strcmp(verb, "heal") == 0) {
+		heal(zone);
+	} else if (strcmp(verb, "set") == 0 && *argument) {
+		zone->shift += (int64_t)(strtoull(argument, NULL, 10) - zone_raw(zone, now_ns()));
+		zone->life++;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static bool obey(const char *line)
+{
+	char verb[16] = "", entry[64] = "", argument[64] = "";
+	bool known = false;
+
+	sscanf(line, "%15s %63s %63s", verb, entry, argument);
+	if (strcmp(verb, "hide") == 0 || strcmp(verb, "show") == 0) {
+		hidden = *verb == 'h';
+		for (size_t i = 0; i < nzones && hidden; i++)
+			zones[i].first_open = opens + 1;
+		return true;
+	}
+	for (size_t i = 0; i < nzones; i++)
+		if (strcmp(entry, "all") == 0 || strcmp(entry, zones[i].entry) == 0)
+			known = change_zone(&zones[i], verb, argument);
+	return known;
+}
+
 /* --- FUSE --- */
 
 static int fake_getattr(const char *path, struct stat *st, struct fuse_file_info *fi)
 {
 	const struct node *node = find_node(path);
+	enum zone_file file;
 
 	(void)fi;
 	memset(st, 0, sizeof(*st));
-	if (!node)
-		return -ENOENT;
 	st->st_nlink = 1;
+	if (!node) {
+		if (!find_zone(path, &file))
+			return -ENOENT;
+		st->st_mode = file == ZONE_DIR ? S_IFDIR | 0555 : S_IFREG | 0444;
+		if (file == ZONE_ENERGY)
+			st->st_mode = S_IFREG | 0400;
+		st->st_size = file == ZONE_DIR ? 0 : 4096;
+		return 0;
+	}
+	if (hidden && strcmp(path, CLASS) == 0)
+		return -ENOENT;
 	switch (node->kind) {
 	case DIR_NODE:
 		st->st_mode = S_IFDIR | 0555;
@@ -173,11 +271,29 @@ static int fake_getattr(const char *path, struct stat *st, struct fuse_file_info
 		st->st_mode = S_IFREG | 0444;
 		st->st_size = (off_t)strlen(node->text);
 		break;
-	case ENERGY_NODE:
-		st->st_mode = S_IFREG | 0400;
-		st->st_size = 4096;
+	case CONTROL_NODE:
+		st->st_mode = S_IFREG | 0200;
 		break;
 	}
+	return 0;
+}
+
+static int list_class(const char *path, void *buf, fuse_fill_dir_t fill)
+{
+	enum zone_file file;
+	const struct zone *of = find_zone(path, &file);
+
+	if (of && file == ZONE_DIR) {
+		for (size_t f = ZONE_NAME; f < ZONE_FILES; f++)
+			if (f != ZONE_ENERGY || !of->unlinked)
+				fill(buf, zone_files[f], NULL, 0, 0);
+		return 0;
+	}
+	if (hidden || strcmp(path, CLASS) != 0)
+		return -ENOENT;
+	for (size_t i = 0; i < nzones; i++)
+		if (!zones[i].gone)
+			fill(buf, zones[i].now, NULL, 0, 0);
 	return 0;
 }
 
@@ -189,11 +305,13 @@ static int fake_readdir(const char *path, void *buf, fuse_fill_dir_t fill, off_t
 	(void)offset;
 	(void)fi;
 	(void)flags;
+	if (strncmp(path, CLASS, strlen(CLASS)) == 0)
+		return list_class(path, buf, fill);
 	for (size_t i = 0; i < nnodes; i++) {
 		const char *child = nodes[i].path;
 
 		if (strncmp(child, path, len) == 0 && child[len] == '/' && child[len + 1] &&
-		    !strchr(child + len + 1, '/'))
+		    !strchr(child + len + 1, '/') && !(hidden && strcmp(child, CLASS) == 0))
 			fill(buf, child + len + 1, NULL, 0, 0);
 	}
 	return 0;
@@ -209,17 +327,42 @@ static int fake_readlink(const char *path, char *buf, size_t size)
 	return 0;
 }
 
+/* An open file: what it was opened as, whatever its path names later. */
+struct handle {
+	uint64_t id;
+	const struct node *node;
+	struct zone *zone;
+	enum zone_file file;
+};
+
 static int fake_open(const char *path, struct fuse_file_info *fi)
 {
-	const struct node *node = find_node(path);
+	struct handle h = { 0, find_node(path), NULL, ZONE_DIR };
+	struct handle *kept;
 
-	if (!node)
+	if (!h.node)
+		h.zone = find_zone(path, &h.file);
+	if (!h.node && !h.zone)
 		return -ENOENT;
-	if ((fi->flags & O_ACCMODE) != O_RDONLY)
+	if ((fi->flags & O_ACCMODE) != O_RDONLY && !(h.node && h.node->kind == CONTROL_NODE))
 		return -EACCES;
+	if (h.zone && h.file == ZONE_ENERGY && h.zone->denied)
+		return -EACCES;
+	kept = malloc(sizeof(*kept));
+	if (!kept)
+		return -ENOMEM;
+	h.id = ++opens;
+	*kept = h;
 	/* Every pread must come to us: a cached counter does not move. */
-	fi->direct_io = node->kind == ENERGY_NODE;
-	fi->fh = ++opens;
+	fi->direct_io = h.zone != NULL || h.node->kind == CONTROL_NODE;
+	fi->fh = (uint64_t)(uintptr_t)kept;
+	return 0;
+}
+
+static int fake_release(const char *path, struct fuse_file_info *fi)
+{
+	(void)path;
+	free((void *)(uintptr_t)fi->fh);
 	return 0;
 }
 
@@ -233,39 +376,90 @@ static int give(const char *text, char *buf, size_t size, off_t offset)
 	return (int)size;
 }
 
-static int read_energy(const struct zone *zone, uint64_t open_id, char *buf, size_t size, off_t offset)
+static int read_energy(const struct handle *h, char *buf, size_t size, off_t offset)
 {
-	uint64_t t_ns = now_ns(), raw = raw_at(zone, t_ns);
+	const struct zone *zone = h->zone;
+	uint64_t t_ns = now_ns(), raw = zone_raw(zone, t_ns);
+	bool dead = h->id < zone->first_open;
 	char text[32];
 
-	if (t_ns >= zone->fail_from_ns && t_ns < zone->fail_to_ns) {
-		dprintf(log_fd, "%" PRIu64 " %s %" PRIu64 " -\n", open_id, zone->entry, t_ns);
-		return -EIO;
+	if (dead || zone->failing || (t_ns >= zone->fail_from_ns && t_ns < zone->fail_to_ns)) {
+		dprintf(log_fd, "%" PRIu64 " %s %" PRIu64 " - %u\n", h->id, zone->entry, t_ns, zone->life);
+		return dead ? -ENODEV : -EIO;
 	}
 	if (offset == 0)
-		dprintf(log_fd, "%" PRIu64 " %s %" PRIu64 " %" PRIu64 "\n", open_id, zone->entry,
-			t_ns, raw);
+		dprintf(log_fd, "%" PRIu64 " %s %" PRIu64 " %" PRIu64 " %u\n", h->id, zone->entry,
+			t_ns, raw, zone->life);
 	snprintf(text, sizeof(text), "%" PRIu64 "\n", (raw & UINT32_MAX) * zone->unit_nj / 1000);
 	return give(text, buf, size, offset);
 }
 
 static int fake_read(const char *path, char *buf, size_t size, off_t offset, struct fuse_file_info *fi)
 {
-	const struct node *node = find_node(path);
+	const struct handle *h = (const struct handle *)(uintptr_t)fi->fh;
+	char text[80];
 
-	if (!node)
-		return -ENOENT;
-	if (node->kind == ENERGY_NODE)
-		return read_energy(node->zone, fi->fh, buf, size, offset);
-	return give(node->text, buf, size, offset);
+	(void)path;
+	if (h->node)
+		return h->node->kind == TEXT_NODE ? give(h->node->text, buf, size, offset) : -EINVAL;
+	switch (h->file) {
+	case ZONE_NAME:
+		snprintf(text, sizeof(text), "%s\n", h->zone->name);
+		return give(text, buf, size, offset);
+	case ZONE_ENABLED:
+		return give("1\n", buf, size, offset);
+	case ZONE_RANGE:
+		snprintf(text, sizeof(text), "%" PRIu64 "\n", UINT32_MAX * h->zone->unit_nj / 1000);
+		return give(text, buf, size, offset);
+	default:
+		return read_energy(h, buf, size, offset);
+	}
+}
+
+static int fake_write(const char *path, const char *buf, size_t size, off_t offset,
+		      struct fuse_file_info *fi)
+{
+	char text[1024], *rest = text, *line;
+
+	(void)path;
+	(void)offset;
+	(void)fi;
+	if (size >= sizeof(text))
+		return -EFBIG;
+	memcpy(text, buf, size);
+	text[size] = '\0';
+	while ((line = strsep(&rest, "\n")))
+		if (*line && !obey(line))
+			return -EINVAL;
+	return (int)size;
+}
+
+static int fake_truncate(const char *path, off_t size, struct fuse_file_info *fi)
+{
+	(void)fi;
+	return size == 0 && strcmp(path, CONTROL) == 0 ? 0 : -EACCES;
+}
+
+/* What is removed is gone at once. */
+static void *fake_init(struct fuse_conn_info *conn, struct fuse_config *config)
+{
+	(void)conn;
+	config->entry_timeout = 0;
+	config->attr_timeout = 0;
+	config->negative_timeout = 0;
+	return NULL;
 }
 
 static const struct fuse_operations operations = {
+	.init = fake_init,
 	.getattr = fake_getattr,
 	.readdir = fake_readdir,
 	.readlink = fake_readlink,
 	.open = fake_open,
+	.release = fake_release,
 	.read = fake_read,
+	.write = fake_write,
+	.truncate = fake_truncate,
 };
 
 /* --- arguments --- */
@@ -302,6 +496,7 @@ static bool parse_zone(const char *text, struct zone *zone)
 	int n = sscanf(text, "%63[^,],%63[^,],%" SCNu64 ",%" SCNu64 ",%63[^,],%63[^,]", zone->entry,
 		       zone->name, &zone->unit_nj, &zone->start, power, failure);
 
+	strcpy(zone->now, zone->entry);
 	return n >= 5 && zone->unit_nj > 0 && zone->unit_nj <= 4000000000u &&
 	       parse_power(power, zone) && (n == 5 || parse_fail(failure, zone));
 }
@@ -331,6 +526,7 @@ int main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		add_node(dirs[i], DIR_NODE);
+	add_node(CONTROL, CONTROL_NODE);
 	add_node("/proc", LINK_NODE)->text = "/proc";
 	add_text("", "topo.xml", slurp(argv[3]));
 	for (int i = 4; i < argc; i++) {
@@ -338,7 +534,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "fakenode: %s: not a zone\n", argv[i]);
 			return 2;
 		}
-		add_zone_nodes(&zones[nzones++]);
+		nzones++;
 	}
 	log_fd = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	if (log_fd < 0) {

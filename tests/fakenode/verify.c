@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verify STAT.json LOG FLAGS ZONE...
+ * verify [-f] STAT.json LOG FLAGS ZONE...
  *
  * Compares what `ergon stat --json` says with what fakenode served. A zone:
  *
@@ -13,6 +13,10 @@
  * the range instead of one unit more shows), the total to the sum of theirs,
  * each counter must have wrapped WRAPS times, and the flags must be exactly
  * FLAGS ("" or words with commas), "missed" aside.
+ *
+ * With -f, zones had faults: the log is of one run only, the run is all
+ * reads from the sampler's baseline on, and the truth what was counted
+ * between good reads of one life of the counter; a wrap is not looked for.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -28,11 +32,21 @@ struct zone {
 	int in_total, wraps;
 };
 
+struct reading {
+	uint64_t open;
+	uint64_t raw;             /* UINT64_MAX: it failed */
+	unsigned life;
+};
+
 struct span {
 	size_t reads;             /* of the run */
 	size_t good;
 	uint64_t first, last;     /* raw counts */
+	uint64_t counts;          /* between good reads of one life */
 };
+
+/* The meter's first reading. */
+#define READS_BEFORE_BASELINE 1
 
 static int failures;
 
@@ -42,54 +56,79 @@ static void complain(const char *what, double got, double expected)
 	failures++;
 }
 
-/* The reads of a zone's newest open: raw counts, UINT64_MAX for a failed one. */
-static size_t read_log(const char *path, const char *entry, uint64_t **raws)
+/* The reads of a zone: all, or those of its newest open. */
+static size_t read_log(const char *path, const char *entry, bool all, struct reading **list)
 {
 	FILE *in = fopen(path, "r");
 	char line[256], name[64], raw[32];
 	uint64_t id, t_ns, newest = 0;
+	unsigned life;
 	size_t n = 0;
 
-	*raws = NULL;
+	*list = NULL;
 	while (in && fgets(line, sizeof(line), in)) {
-		uint64_t *grown;
+		struct reading *grown;
 
-		if (sscanf(line, "%" SCNu64 " %63s %" SCNu64 " %31s", &id, name, &t_ns, raw) != 4 ||
-		    strcmp(name, entry) != 0 || id < newest)
+		if (sscanf(line, "%" SCNu64 " %63s %" SCNu64 " %31s %u", &id, name, &t_ns, raw,
+			   &life) != 5 || strcmp(name, entry) != 0 || (id < newest && !all))
 			continue;
-		if (id > newest)
+		if (id > newest && !all)
 			n = 0;
 		newest = id;
-		grown = realloc(*raws, (n + 1) * sizeof(*grown));
+		grown = realloc(*list, (n + 1) * sizeof(*grown));
 		if (!grown)
 			exit(2);
-		*raws = grown;
-		grown[n++] = strcmp(raw, "-") == 0 ? UINT64_MAX : strtoull(raw, NULL, 10);
+		*list = grown;
+		grown[n++] = (struct reading){
+			id, strcmp(raw, "-") == 0 ? UINT64_MAX : strtoull(raw, NULL, 10), life };
 	}
 	if (in)
 		fclose(in);
 	return n;
 }
 
-static struct span run_of(const char *log, const char *entry, size_t samples)
+/* The first read of an open is the backend's: does the zone answer? The meter does not see it. */
+static size_t drop_checks(struct reading *list, size_t n)
 {
-	struct span span = { 0, 0, 0, 0 };
-	uint64_t *raws;
-	size_t n = read_log(log, entry, &raws);
+	uint64_t newest = 0;
+	size_t kept = 0;
 
-	if (n < samples) {
-		complain(entry, (double)n, (double)samples);
-		samples = n;
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].open <= newest)
+			list[kept++] = list[i];
+		else
+			newest = list[i].open;
 	}
-	for (size_t i = n - samples; i < n; i++) {
+	return kept;
+}
+
+static struct span run_of(const char *log, const char *entry, size_t samples, bool faults)
+{
+	struct span span = { 0 };
+	struct reading *list, last = { 0 };
+	size_t n = read_log(log, entry, faults, &list);
+	size_t first = n - samples;
+
+	if (faults) {
+		n = drop_checks(list, n);
+		first = READS_BEFORE_BASELINE;
+	}
+	if (n < samples || n < first) {
+		complain(entry, (double)n, (double)samples);
+		first = 0;
+	}
+	for (size_t i = first; i < n; i++) {
 		span.reads++;
-		if (raws[i] == UINT64_MAX)
+		if (list[i].raw == UINT64_MAX)
 			continue;
 		if (span.good++ == 0)
-			span.first = raws[i];
-		span.last = raws[i];
+			span.first = list[i].raw;
+		else if (list[i].life == last.life)
+			span.counts += list[i].raw - last.raw;
+		last = list[i];
 	}
-	free(raws);
+	span.last = last.raw;
+	free(list);
 	return span;
 }
 
@@ -117,13 +156,13 @@ static double tolerance_j(const struct zone *zone)
 	return (2 + zone->wraps) * 1e-6;
 }
 
-static double check_zone(const json_t *root, const char *log, const struct zone *zone)
+static double check_zone(const json_t *root, const char *log, const struct zone *zone, bool faults)
 {
 	size_t samples = (size_t)json_integer_value(json_object_get(root, "samples"));
-	struct span span = run_of(log, zone->entry, samples);
-	double truth = (double)(span.last - span.first) * (double)zone->unit_nj * 1e-9;
+	struct span span = run_of(log, zone->entry, samples, faults);
+	double truth = (double)span.counts * (double)zone->unit_nj * 1e-9;
 	double got = reported(root, zone);
-	int wraps = (int)((span.last >> 32) - (span.first >> 32));
+	int wraps = faults ? zone->wraps : (int)((span.last >> 32) - (span.first >> 32));
 
 	printf("%s: %.6f J, truth %.6f J, %d wraps, %zu reads, %zu failed\n", zone->entry, got,
 	       truth, wraps, span.reads, span.reads - span.good);
@@ -155,24 +194,26 @@ static void check_flags(const json_t *root, const char *expected)
 
 int main(int argc, char **argv)
 {
-	json_t *root = argc < 5 ? NULL : json_load_file(argv[1], 0, NULL);
+	bool faults = argc > 1 && strcmp(argv[1], "-f") == 0;
+	char **args = argv + faults;
+	json_t *root = argc - faults < 5 ? NULL : json_load_file(args[1], 0, NULL);
 	double total = 0, slack = 0, got;
 
 	if (!root) {
-		fprintf(stderr, "usage: verify STAT.json LOG FLAGS ZONE...\n");
+		fprintf(stderr, "usage: verify [-f] STAT.json LOG FLAGS ZONE...\n");
 		return 2;
 	}
-	check_flags(root, argv[3]);
-	for (int i = 4; i < argc; i++) {
+	check_flags(root, args[3]);
+	for (int i = 4; args[i]; i++) {
 		struct zone zone;
 		double truth;
 
-		if (sscanf(argv[i], "%63[^,],%31[^,],%7[^,],%" SCNu64 ",%d,%d", zone.entry, zone.domain,
+		if (sscanf(args[i], "%63[^,],%31[^,],%7[^,],%" SCNu64 ",%d,%d", zone.entry, zone.domain,
 			   zone.id, &zone.unit_nj, &zone.in_total, &zone.wraps) != 6) {
-			fprintf(stderr, "verify: %s: not a zone\n", argv[i]);
+			fprintf(stderr, "verify: %s: not a zone\n", args[i]);
 			return 2;
 		}
-		truth = check_zone(root, argv[2], &zone);
+		truth = check_zone(root, args[2], &zone, faults);
 		if (zone.in_total) {
 			total += truth;
 			slack += tolerance_j(&zone);
