@@ -286,10 +286,10 @@ static char *read_xml(const struct ergon_sysroot *sr, int *size)
 	return text;
 }
 
-struct ergon_topo *ergon_topo_load(const struct ergon_sysroot *sr, struct ergon_error *err)
+/* NULL + err. */
+static hwloc_topology_t load(const struct ergon_sysroot *sr, struct ergon_error *err)
 {
 	hwloc_topology_t hw = NULL;
-	struct ergon_topo *topo = NULL;
 	int size = 0;
 	char *xml = read_xml(sr, &size);
 
@@ -303,17 +303,74 @@ struct ergon_topo *ergon_topo_load(const struct ergon_sysroot *sr, struct ergon_
 		return NULL;
 	}
 	keep_cpu_objects(hw);
-	if ((!xml || hwloc_topology_set_xmlbuffer(hw, xml, size) == 0) &&
-	    hwloc_topology_load(hw) == 0)
-		topo = convert(hw);
-	if (!topo)
+	if ((xml && hwloc_topology_set_xmlbuffer(hw, xml, size) < 0) ||
+	    hwloc_topology_load(hw) < 0 || hwloc_get_nbobjs_by_type(hw, HWLOC_OBJ_PU) <= 0) {
 		ergon_error_set(err, xml ? "%s/topo.xml: not a topology hwloc can read; "
 				"make one with `lstopo --of xml`" :
 				"%s: hwloc cannot read this machine's topology",
 				ergon_sysroot_path(sr));
-	hwloc_topology_destroy(hw);
+		hwloc_topology_destroy(hw);
+		hw = NULL;
+	}
 	free(xml);
+	return hw;
+}
+
+struct ergon_topo *ergon_topo_load(const struct ergon_sysroot *sr, struct ergon_error *err)
+{
+	hwloc_topology_t hw = load(sr, err);
+	struct ergon_topo *topo;
+
+	if (!hw)
+		return NULL;
+	topo = convert(hw);
+	if (!topo)
+		ergon_error_set(err, "out of memory");
+	hwloc_topology_destroy(hw);
 	return topo;
+}
+
+/* Names and numbers of one machine and its owner, as hwloc notes them. */
+static bool is_private(const char *line, size_t len)
+{
+	static const char *const words[] = {
+		"\"HostName\"", "Serial\"", "UUID\"", "AssetTag\"", "\"ProcessName\"",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (memmem(line, len, words[i], strlen(words[i])))
+			return true;
+	return false;
+}
+
+char *ergon_topo_export(const struct ergon_sysroot *sr, struct ergon_error *err)
+{
+	hwloc_topology_t hw = load(sr, err);
+	char *xml = NULL, *out = NULL;
+	size_t used = 0;
+	int size;
+
+	if (!hw)
+		return NULL;
+	if (hwloc_topology_export_xmlbuffer(hw, &xml, &size, 0) == 0)
+		out = malloc((size_t)size + 1);
+	for (const char *line = xml, *next; out && *line; line = next) {
+		size_t len = strcspn(line, "\n");
+
+		next = line + len + (line[len] == '\n');
+		if (is_private(line, len))
+			continue;
+		memcpy(out + used, line, (size_t)(next - line));
+		used += (size_t)(next - line);
+	}
+	if (out)
+		out[used] = '\0';
+	else
+		ergon_error_set(err, "%s: the topology cannot be exported", ergon_sysroot_path(sr));
+	if (xml)
+		hwloc_free_xmlbuffer(hw, xml);
+	hwloc_topology_destroy(hw);
+	return out;
 }
 
 /* --- the cache --- */

@@ -40,6 +40,13 @@ struct ergon_topo *ergon_topo_load(const struct ergon_sysroot *sr, struct ergon_
 void ergon_topo_free(struct ergon_topo *topo);
 
 /*
+ * The topology as text for a fixture's topo.xml, from which
+ * ergon_topo_load makes the same. Host name, serial numbers and UUIDs are
+ * left out. malloc'ed; NULL + err.
+ */
+char *ergon_topo_export(const struct ergon_sysroot *sr, struct ergon_error *err);
+
+/*
  * As ergon_topo_load, through a cache file that is valid for one boot
  * (the kernel's boot_id) and one set of online CPUs. An unusable or
  * foreign cache is replaced (temp + rename, mode 0444); failing to write

@@ -68,8 +68,8 @@ endif
 
 # Machines as directories; see tests/sysroots/generate.
 EXTRA_DIST += tests/sysroots
-dist_check_SCRIPTS += tests/tools/list.sh
-TESTS += tests/tools/list.sh
+dist_check_SCRIPTS += tests/tools/gather.sh tests/tools/list.sh
+TESTS += tests/tools/gather.sh tests/tools/list.sh
 
 # A machine whose counters move, and what checks the joules: see fakenode.c.
 if HAVE_FUSE

@@ -16,6 +16,7 @@ static const struct command {
 #if HAVE_SQLITE
 	{ "acct", ergon_cmd_acct, "energy of jobs and steps, in sacct's manner" },
 #endif
+	{ "gather", ergon_cmd_gather, "copy what Ergon reads of this machine, for a bug report" },
 	{ "help", ergon_cmd_help, "explain configuration keys, environment variables, flags" },
 #if HAVE_SQLITE
 	{ "ingest", ergon_cmd_ingest, "take the records of journals over into the store" },

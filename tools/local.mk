@@ -6,6 +6,7 @@ ergon_SOURCES = \
 	tools/child.h \
 	tools/commands.h \
 	tools/ergon.c \
+	tools/gather.c \
 	tools/help.c \
 	tools/list.c \
 	tools/machine.c \

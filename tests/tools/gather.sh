@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# `ergon gather`: the copy of a machine answers as the machine does.
+set -u
+ergon=$top_builddir/ergon
+machines=$top_srcdir/tests/sysroots
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/ergon-gather-XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+export LC_ALL=C ERGON_CONF=/dev/null
+command -v jq >/dev/null || { echo "needs jq"; exit 77; }
+failures=0
+
+fail() {
+	echo "FAIL: $*"
+	failures=$((failures + 1))
+}
+
+# gather DIR: exit 0 and one line
+gather() {
+	"$ergon" gather "$1" 2>"$tmp/err" >"$tmp/out" || fail "gather $1: exit $?: $(cat "$tmp/err")"
+	[ -s "$tmp/out" ] && fail "gather printed to stdout"
+	[ "$(wc -l <"$tmp/err")" = 1 ] || fail "not one line: $(cat "$tmp/err")"
+}
+
+# --- every machine we know ---
+for machine in "$machines"/*/; do
+	machine=${machine%/}
+	name=${machine##*/}
+	export ERGON_SYSROOT=$machine
+	gather "$tmp/$name"
+	grep -q 'answers as this machine does' "$tmp/err" || fail "$name: $(cat "$tmp/err")"
+	"$ergon" list --json >"$tmp/want" 2>/dev/null
+	ERGON_SYSROOT=$tmp/$name "$ergon" list --json >"$tmp/got" 2>/dev/null
+	diff "$tmp/want" "$tmp/got" || fail "$name: the copy answers differently"
+	[ "$(jq .answers_alike "$tmp/$name/gather.json")" = true ] || fail "$name: gather.json"
+	[ -e "$tmp/$name/list-copy.json" ] && fail "$name: list-copy.json is left"
+done
+
+# --- this one ---
+unset ERGON_SYSROOT
+gather "$tmp/real"
+[ -s "$tmp/real/topo.xml" ] || fail "no topology"
+[ -s "$tmp/real/proc/stat" ] || fail "no /proc/stat"
+grep -qi 'HostName\|serial\|uuid' "$tmp/real/topo.xml" && fail "the copy tells who we are"
+cmp <(ERGON_SYSROOT=$tmp/real "$ergon" list -m model --json | jq .channels) \
+	<("$ergon" list -m model --json | jq .channels) || fail "the model sees another machine"
+
+# --- who may not read gets a copy that may not be read either, and a list of it ---
+cp -R "$machines/laptop" "$tmp/locked"
+chmod -R u+w "$tmp/locked"
+chmod 0400 "$tmp"/locked/sys/class/powercap/*/energy_uj
+cp "$ergon" "$tmp/ergon"
+mkdir "$tmp/by-user"
+chmod 0755 "$tmp"
+chmod 0777 "$tmp/by-user"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	as_user() {
+		setpriv --reuid=65534 --regid=65534 --clear-groups \
+			env ERGON_SYSROOT="$1" "$tmp/ergon" "${@:2}"
+	}
+	as_user "$tmp/locked" gather "$tmp/by-user/copy" 2>"$tmp/err" || fail "as a user: exit $?"
+	[ "$(jq '.unread | map(select(.path | endswith("energy_uj"))) | length' \
+		"$tmp/by-user/copy/gather.json")" = 5 ] || fail "what may not be read is not told: $(cat "$tmp/by-user/copy/gather.json")"
+	as_user "$tmp/by-user/copy" list --json 2>/dev/null >"$tmp/got"
+	[ "$(jq -r '.mechanisms[] | select(.name == "powercap").state' "$tmp/got")" = permission ] ||
+		fail "the copy does not show the missing right"
+else
+	echo "not tested: as an ordinary user"
+fi
+
+# --- bad calls ---
+mkdir "$tmp/full"
+touch "$tmp/full/x"
+"$ergon" gather "$tmp/full" 2>"$tmp/err"; [ $? = 1 ] || fail "a directory in use: exit"
+grep -q "$tmp/full.*not an empty directory" "$tmp/err" || fail "a directory in use: no reason"
+[ "$(ls "$tmp/full")" = x ] || fail "a directory in use was written to"
+"$ergon" gather "$tmp/full/x" 2>/dev/null; [ $? = 1 ] || fail "a file: exit"
+"$ergon" gather "$tmp/no/such" 2>"$tmp/err"; [ $? = 1 ] || fail "no parent: exit"
+grep -q "$tmp/no/such" "$tmp/err" || fail "no parent: no reason"
+"$ergon" gather 2>/dev/null; [ $? = 2 ] || fail "no directory: exit"
+"$ergon" gather a b 2>/dev/null; [ $? = 2 ] || fail "two directories: exit"
+"$ergon" gather --nonsense 2>/dev/null; [ $? = 2 ] || fail "wrong option: exit"
+"$ergon" gather --help | grep -q 'ERGON_SYSROOT=DIR' || fail "--help"
+
+[ "$failures" = 0 ] || { echo "$failures failures"; exit 1; }
