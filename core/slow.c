@@ -132,6 +132,8 @@ static void *run(void *arg)
 		if (next < now)
 			next = now; /* the source is slower than asked: no catching up */
 	} while (!wait_until(slow, next));
+	if (slow->config.end)
+		slow->config.end(slow->config.arg);
 	leave(slow);
 	return NULL;
 }

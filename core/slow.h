@@ -39,6 +39,7 @@ struct ergon_slow_config {
 	const enum ergon_slow_kind *kinds; /* n of them; copied */
 	void (*begin)(void *arg); /* once, in the thread, before the first reading; may be NULL */
 	ergon_slow_read_f *read;  /* in the thread */
+	void (*end)(void *arg);   /* once, in the thread, after the last reading; may hang as read may; may be NULL */
 	void (*release)(void *arg); /* when the thread will not touch arg any more; may be NULL */
 	void *arg;
 };

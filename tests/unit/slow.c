@@ -23,7 +23,7 @@ struct source {
 	atomic_bool good;
 	atomic_uint_fast64_t step_ns; /* 0: the time of reading; else readings lie so far apart */
 	atomic_uint_fast64_t last_ns;
-	atomic_int begun, reads, released;
+	atomic_int begun, reads, ended, released;
 	atomic_int hang_ms;
 };
 
@@ -54,6 +54,11 @@ static void answer(void *arg, uint64_t *raw, bool *ok, uint64_t *t_ns)
 	s->reads++;
 }
 
+static void end(void *arg)
+{
+	((struct source *)arg)->ended++;
+}
+
 static void release(void *arg)
 {
 	((struct source *)arg)->released++;
@@ -64,7 +69,8 @@ static struct ergon_slow *start(struct source *s, enum ergon_slow_kind kind, uin
 {
 	const struct ergon_slow_config config = {
 		.thread_name = "test", .period_ns = period_ms * MS, .hold_ns = hold_ms * MS,
-		.n = 1, .kinds = &kind, .begin = begin, .read = answer, .release = release, .arg = s,
+		.n = 1, .kinds = &kind, .begin = begin, .read = answer, .end = end,
+		.release = release, .arg = s,
 	};
 	struct ergon_slow *slow = ergon_slow_start(&config, NULL);
 
@@ -93,7 +99,9 @@ static void counters_are_handed_through(void **state)
 	s.value = 42;
 	WAIT_FOR(ergon_slow_latest(slow, &raw, &ok) == 1 && raw == 42);
 	assert_int_equal(s.begun, 1);
+	assert_int_equal(s.ended, 0);
 	ergon_slow_stop(slow);
+	assert_int_equal(s.ended, 1);
 	assert_int_equal(s.released, 1);
 	ergon_slow_stop(NULL);
 }
@@ -129,8 +137,10 @@ static void a_hanging_source_holds_nobody_up(void **state)
 	before = ergon_clock_ns();
 	ergon_slow_stop(slow);
 	assert_true(ergon_clock_ns() - before < 600 * MS);
+	assert_int_equal(s.ended, 0);
 	assert_int_equal(s.released, 0);
 	WAIT_FOR(s.released == 1);
+	assert_int_equal(s.ended, 1);
 }
 
 /* 200 W told at steps of 1 s, whatever the clock says: each step is 200 J. */
