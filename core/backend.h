@@ -101,6 +101,8 @@ extern const struct ergon_backend *const ergon_backends[];
 /* Each ends its own file. */
 extern const struct ergon_backend ergon_backend_perf;
 extern const struct ergon_backend ergon_backend_powercap;
+extern const struct ergon_backend ergon_backend_nvml;
+extern const struct ergon_backend ergon_backend_rocm;
 extern const struct ergon_backend ergon_backend_model;
 
 const struct ergon_backend *ergon_backend_by_name(const char *name);
