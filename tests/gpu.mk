@@ -53,3 +53,5 @@ tests_unit_pci_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_pci_LDADD = $(UNIT_LIBS)
 endif
 
+dist_check_SCRIPTS += tests/gpu/gpu.sh
+TESTS += tests/gpu/gpu.sh
