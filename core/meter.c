@@ -257,20 +257,20 @@ static void collect(struct opening *o, const struct ergon_error *one)
 	ergon_error_set(&o->all, "%s%s%s", before.text, *before.text ? "; " : "", one->text);
 }
 
-static bool try_open(struct opening *o, const struct ergon_backend *backend)
+static bool try_open(struct opening *o, const struct ergon_backend *backend,
+		     struct ergon_error *err)
 {
-	struct ergon_error one = { "" };
 	void *inst;
 
-	if (o->n == ERGON_METER_MAX_PARTS)
-		return false;
-	inst = backend->open(o->m, &one);
-	if (!inst) {
-		collect(o, &one);
+	if (o->n == ERGON_METER_MAX_PARTS) {
+		ergon_error_set(err, "%s: more than %d mechanisms", backend->name,
+				ERGON_METER_MAX_PARTS);
 		return false;
 	}
-	o->parts[o->n++] = (struct ergon_meter_part){ backend, inst };
-	return true;
+	inst = backend->open(o->m, err);
+	if (inst)
+		o->parts[o->n++] = (struct ergon_meter_part){ backend, inst };
+	return inst != NULL;
 }
 
 static bool has_group(const struct opening *o, const char *group)
@@ -281,12 +281,39 @@ static bool has_group(const struct opening *o, const char *group)
 	return false;
 }
 
+/* Why none opened. That there is no GPU or node meter is not worth a word. */
+static void explain_automatic(struct opening *o)
+{
+	for (size_t i = 0; ergon_backends[i]; i++) {
+		const struct ergon_backend *backend = ergon_backends[i];
+		struct ergon_probe probe;
+		struct ergon_error one;
+
+		if (!backend->automatic)
+			continue;
+		backend->probe(o->m, &probe);
+		if (!backend->group && probe.state == ERGON_PROBE_ABSENT)
+			continue;
+		ergon_probe_error(backend->name, &probe, &one);
+		collect(o, &one);
+	}
+}
+
 static bool open_automatic(struct opening *o, bool allow_model)
 {
+	struct ergon_error one;
+
 	for (size_t i = 0; ergon_backends[i]; i++)
 		if (ergon_backends[i]->automatic && !has_group(o, ergon_backends[i]->group))
-			try_open(o, ergon_backends[i]);
-	return o->n > 0 || (allow_model && try_open(o, ergon_backend_by_name("model")));
+			try_open(o, ergon_backends[i], &one);
+	if (o->n > 0)
+		return true;
+	explain_automatic(o);
+	if (allow_model && try_open(o, ergon_backend_by_name("model"), &one))
+		return true;
+	if (allow_model)
+		collect(o, &one);
+	return false;
 }
 
 /* One item of the comma list: all of its words, or none. */
@@ -303,7 +330,9 @@ static bool open_item(struct opening *o, const char *item, bool allow_model)
 		if (strcmp(word, "auto") == 0) {
 			opened = open_automatic(o, allow_model);
 		} else if (backend) {
-			opened = try_open(o, backend);
+			opened = try_open(o, backend, &one);
+			if (!opened)
+				collect(o, &one);
 		} else {
 			ergon_error_set(&one, "%s: no such mechanism", word);
 			collect(o, &one);
