@@ -3,6 +3,8 @@
 
 #include <time.h>
 
+#define SUSPEND_MIN_NS 1000000
+
 static uint64_t read_clock(clockid_t id)
 {
 	struct timespec ts;
@@ -17,9 +19,20 @@ uint64_t ergon_clock_ns(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
-uint64_t ergon_clock_boot_ns(void)
+int64_t ergon_clock_asleep_ns(void)
 {
-	return read_clock(CLOCK_BOOTTIME);
+	uint64_t now = ergon_clock_ns();
+
+	return (int64_t)(read_clock(CLOCK_BOOTTIME) - now);
+}
+
+uint64_t ergon_clock_slept_ns(int64_t before)
+{
+	/* The other way round: never too long. */
+	uint64_t boot = read_clock(CLOCK_BOOTTIME);
+	int64_t slept = (int64_t)(boot - ergon_clock_ns()) - before;
+
+	return slept < SUSPEND_MIN_NS ? 0 : (uint64_t)slept;
 }
 
 uint64_t ergon_clock_real_ns(void)

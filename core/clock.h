@@ -8,8 +8,19 @@
 /* CLOCK_MONOTONIC in ns. */
 uint64_t ergon_clock_ns(void);
 
-/* CLOCK_BOOTTIME in ns: runs on while the machine is suspended, which CLOCK_MONOTONIC does not. */
-uint64_t ergon_clock_boot_ns(void);
+/*
+ * How long the machine was suspended since it booted (CLOCK_BOOTTIME runs on
+ * then), in ns. Too long by what came between two readings of clocks; a
+ * time namespace adds a constant.
+ */
+int64_t ergon_clock_asleep_ns(void);
+
+/*
+ * How long it was suspended since ergon_clock_asleep_ns() gave `before`, in
+ * ns; 0 when it was not, or for less than what that was too long by plus a
+ * millisecond. What comes between readings of clocks is never taken for a suspend.
+ */
+uint64_t ergon_clock_slept_ns(int64_t before);
 
 /* CLOCK_REALTIME in ns since 1970; only for labels. */
 uint64_t ergon_clock_real_ns(void);

@@ -15,8 +15,6 @@
 #define RESCAN_FIRST_NS 1000000000u
 #define RESCAN_MAX_NS 32000000000u
 #define STALE_NS 10000000000u
-/* Less than this is two clocks read apart, not a suspend. */
-#define SUSPEND_MIN_NS 1000000
 /* Readings of all parts, those of dropped duplicates included. */
 #define MAX_RAW (2 * ERGON_METER_MAX_CHANNELS)
 
@@ -55,7 +53,7 @@ struct ergon_meter {
 	bool estimated;
 	char mechanism[64];
 	char scope[64];
-	int64_t asleep_ns;        /* time the machine was suspended, never too little */
+	int64_t asleep_ns;        /* ergon_clock_asleep_ns() when it last woke up */
 	struct track tracks[ERGON_METER_MAX_CHANNELS];
 	uint64_t raw[MAX_RAW];
 	bool ok[MAX_RAW];
@@ -188,14 +186,6 @@ static void name_parts(struct ergon_meter *meter)
 	}
 }
 
-/* CLOCK_BOOTTIME runs on in a suspend. Whatever comes between the two readings adds. */
-static int64_t asleep_at_most(void)
-{
-	uint64_t now = ergon_clock_ns();
-
-	return (int64_t)(ergon_clock_boot_ns() - now);
-}
-
 struct ergon_meter *ergon_meter_new(const struct ergon_meter_part *parts, size_t n,
 				    struct ergon_error *err)
 {
@@ -216,7 +206,7 @@ struct ergon_meter *ergon_meter_new(const struct ergon_meter_part *parts, size_t
 	name_parts(meter);
 	ergon_scope_choose(meter->channels, meter->nchannels);
 	ergon_meter_scope_of(meter, NULL, meter->scope, sizeof(meter->scope));
-	meter->asleep_ns = asleep_at_most();
+	meter->asleep_ns = ergon_clock_asleep_ns();
 	ergon_meter_read(meter, &first);
 	return meter;
 }
@@ -407,12 +397,9 @@ const char *ergon_meter_scope(const struct ergon_meter *meter)
 /* True once after a suspend. */
 static bool woke_up(struct ergon_meter *meter)
 {
-	uint64_t boot = ergon_clock_boot_ns();
-	int64_t at_least = (int64_t)(boot - ergon_clock_ns());
-
-	if (at_least < meter->asleep_ns + SUSPEND_MIN_NS)
+	if (ergon_clock_slept_ns(meter->asleep_ns) == 0)
 		return false;
-	meter->asleep_ns = asleep_at_most();
+	meter->asleep_ns = ergon_clock_asleep_ns();
 	return true;
 }
 

@@ -38,6 +38,7 @@ struct ergon_account {
 	struct ergon_record identity;
 	struct ergon_sampler *sampler;
 	uint64_t start_real_ns, start_ns;
+	int64_t asleep_ns;        /* at the start */
 	int64_t busy_start_ns;
 	int stat_fd;
 	uint64_t publish_ns;      /* time between published samples, 0: every sample */
@@ -182,7 +183,12 @@ static void fill(const struct ergon_account *a, const struct progress *p, int64_
 	uint64_t elapsed = a->sampler ? p->last_ns - p->first_ns : ergon_clock_ns() - a->start_ns;
 
 	r->start_ns = (int64_t)a->start_real_ns;
-	r->end_ns = (int64_t)(a->start_real_ns + elapsed);
+	/*
+	 * Not the realtime clock again, which may have been set meanwhile: the
+	 * end is never before the start. A suspend lies between them, and is
+	 * in neither the curve nor the energy.
+	 */
+	r->end_ns = (int64_t)(a->start_real_ns + elapsed + ergon_clock_slept_ns(a->asleep_ns));
 	r->cpu_ns = cpu_ns < 0 ? ERGON_NONE : cpu_ns;
 	if (a->sampler)
 		fill_energy(a, p, cpu_ns, r);
@@ -239,7 +245,7 @@ static void start_clerk(struct ergon_account *a)
 static void stop_clerk(struct ergon_account *a)
 {
 	uint64_t one = 1;
-	struct timespec limit;
+	struct timespec limit = { 0, 0 };
 	ssize_t n;
 
 	if (!a->has_clerk)
@@ -248,9 +254,8 @@ static void stop_clerk(struct ergon_account *a)
 	n = write(a->stop_fd, &one, sizeof(one));
 	(void)n;
 	/* It may hang in a write to a dead disk; the job must not. */
-	clock_gettime(CLOCK_REALTIME, &limit);
-	limit.tv_sec += CLERK_JOIN_S;
-	a->clerk_hangs = pthread_timedjoin_np(a->clerk, NULL, &limit) != 0;
+	limit.tv_sec = (time_t)(ergon_clock_ns() / 1000000000u) + CLERK_JOIN_S;
+	a->clerk_hangs = pthread_clockjoin_np(a->clerk, NULL, CLOCK_MONOTONIC, &limit) != 0;
 }
 
 static void start_sampler(struct ergon_account *a)
@@ -292,6 +297,7 @@ struct ergon_account *ergon_account_start(const struct ergon_account_setup *setu
 	a->cross_checking = setup->crosscheck != NULL;
 	a->start_real_ns = ergon_clock_real_ns();
 	a->start_ns = ergon_clock_ns();
+	a->asleep_ns = ergon_clock_asleep_ns();
 	if (setup->meter)
 		start_sampler(a);
 	if (setup->checkpoint)

@@ -4,6 +4,11 @@ check_PROGRAMS += tests/standin/tschz
 tests_standin_tschz_SOURCES = tests/standin/tschz.c
 dist_check_SCRIPTS += tests/standin/make-sysroot
 
+# Clocks that step; a module, never installed.
+check_LTLIBRARIES += tests/standin/clockshift.la
+tests_standin_clockshift_la_SOURCES = tests/standin/clockshift.c
+tests_standin_clockshift_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+
 if HAVE_CMOCKA
 sampling_unit_tests = \
 	tests/unit/board \

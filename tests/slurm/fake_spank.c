@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -116,6 +117,20 @@ EXPORT spank_err_t spank_get_item(spank_t sp, spank_item_t item, ...)
 		*va_arg(ap, uint32_t *) = item_u32(item);
 	}
 	va_end(ap);
+	return rc;
+}
+
+/* Clocks that a scenario may step; the plugin binds to this. */
+static int64_t realtime_shift_s, boottime_shift_s;
+
+EXPORT int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	int rc = (int)syscall(SYS_clock_gettime, id, ts);
+
+	if (rc == 0 && id == CLOCK_REALTIME)
+		ts->tv_sec += realtime_shift_s;
+	if (rc == 0 && id == CLOCK_BOOTTIME)
+		ts->tv_sec += boottime_shift_s;
 	return rc;
 }
 
@@ -826,6 +841,56 @@ static void a_shared_node_closes(void **state)
 	json_decref(r);
 }
 
+static int64_t to_step_s, to_sleep_s;
+
+static void step_in_which_clocks_step(void)
+{
+	load();
+	call(INIT);
+	option("model,freq=100");
+	call(INIT_POST_OPT);
+	call(USER_INIT);
+	pause_ms(200);
+	realtime_shift_s = to_step_s;
+	boottime_shift_s = to_sleep_s;
+	pause_ms(200);
+	call(EXIT);
+	CHECK(threads() == 0);
+}
+
+/* Whatever the clocks do, a record's times are those of the run, and what is counted is power times them. */
+static void clocks_may_be_set_and_machines_may_sleep(void **state)
+{
+	static const struct {
+		int64_t step_s, sleep_s;
+	} cases[] = { { -3600, 0 }, { 86400, 0 }, { 0, 3600 }, { 3600, 3600 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		long long before = (long long)ergon_clock_real_ns(), elapsed;
+		json_t *r;
+
+		to_step_s = cases[i].step_s;
+		to_sleep_s = cases[i].sleep_s;
+		in_child(step_in_which_clocks_step);
+		r = the_record();
+		assert_string_equal(json_string_value(json_object_get(r, "state")), "complete");
+		assert_in_range(number(r, "start_ns"), before, ergon_clock_real_ns());
+		elapsed = number(r, "end_ns") - number(r, "start_ns") - to_sleep_s * 1000000000;
+		assert_true(elapsed >= 400000000);
+		assert_true(before + elapsed <= (long long)ergon_clock_real_ns());
+		assert_true(flagged(r, "gap") == (to_sleep_s > 0));
+		assert_false(flagged(r, "reset") || flagged(r, "glitch"));
+		assert_true(number(r, "node_uj") > 0);
+		/* No second of the suspend is a tick, or on the curve. */
+		assert_true(number(r, "samples") + number(r, "missed") <= elapsed / 10000000 + 3);
+		assert_true(json_array_size(json_object_get(json_object_get(r, "curve"), "job_mj")) <= 60);
+		json_decref(r);
+		assert_int_equal(tear_down(state), 0);
+		assert_int_equal(set_up(state), 0);
+	}
+}
+
 /* A stepd's own socket gives the name away at once. */
 static void on_node_n3(void)
 {
@@ -1218,6 +1283,7 @@ int main(void)
 		TEST(a_useless_spool_directory_costs_no_job),
 		TEST(a_bad_configuration_is_one_error_in_the_log),
 		TEST(a_shared_node_closes),
+		TEST(clocks_may_be_set_and_machines_may_sleep),
 		TEST(the_nodes_name_is_slurms),
 		TEST(an_automatic_rate_is_the_sites_and_the_ranks),
 		TEST(ranks_get_a_board_and_nothing_of_it_stays),
