@@ -27,7 +27,8 @@
 	X(ENERGY, "energy") /* microjoules, cumulative */ \
 	X(POWER,  "power")  /* microwatts */ \
 	X(TEMP,   "temp")   /* thousandths of a degree Celsius, may be negative */ \
-	X(FAN,    "fan")    /* revolutions per minute */
+	X(FAN,    "fan")    /* revolutions per minute */ \
+	X(FREQ,   "freq")   /* hertz */
 
 enum ergon_hwmon_kind {
 #define X(c, w) ERGON_HWMON_##c,

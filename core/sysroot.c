@@ -183,17 +183,17 @@ int ergon_sysroot_read_u64(const struct ergon_sysroot *sr, const char *path, uin
 	return ergon_parse_u64(text, value);
 }
 
-int ergon_fd_read_u64(int fd, uint64_t *value)
+/* A short text at the start of an open file, NUL-terminated in text[U64_TEXT_MAX]. */
+static int read_number_text(int fd, char *text)
 {
-	char text[U64_TEXT_MAX];
 	ssize_t len;
 
 	do {
-		len = pread(fd, text, sizeof(text), 0);
+		len = pread(fd, text, U64_TEXT_MAX, 0);
 	} while (len < 0 && errno == EINTR);
 	if (len < 0)
 		return -1;
-	if ((size_t)len == sizeof(text)) {
+	if (len == U64_TEXT_MAX) {
 		errno = ERANGE;
 		return -1;
 	}
@@ -202,7 +202,33 @@ int ergon_fd_read_u64(int fd, uint64_t *value)
 		return -1;
 	}
 	text[len] = '\0';
-	return ergon_parse_u64(text, value);
+	return 0;
+}
+
+int ergon_fd_read_u64(int fd, uint64_t *value)
+{
+	char text[U64_TEXT_MAX];
+
+	return read_number_text(fd, text) < 0 ? -1 : ergon_parse_u64(text, value);
+}
+
+int ergon_fd_read_i64(int fd, int64_t *value)
+{
+	char text[U64_TEXT_MAX];
+	uint64_t size;
+	bool minus;
+
+	if (read_number_text(fd, text) < 0)
+		return -1;
+	minus = text[0] == '-';
+	if (ergon_parse_u64(text + minus, &size) < 0)
+		return -1;
+	if (size > INT64_MAX) {
+		errno = ERANGE;
+		return -1;
+	}
+	*value = minus ? -(int64_t)size : (int64_t)size;
+	return 0;
 }
 
 static int by_version(const void *a, const void *b)

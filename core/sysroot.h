@@ -51,6 +51,9 @@ int ergon_sysroot_read_u64(const struct ergon_sysroot *sr, const char *path, uin
 /* The same from a kept-open fd by pread at offset 0; allocates nothing. */
 int ergon_fd_read_u64(int fd, uint64_t *value);
 
+/* The same with a sign; ERANGE beyond 63 bits. */
+int ergon_fd_read_i64(int fd, int64_t *value);
+
 /* The same from text. */
 int ergon_parse_u64(const char *text, uint64_t *value);
 

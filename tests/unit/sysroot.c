@@ -194,6 +194,42 @@ static void kept_fds_see_new_values(void **state)
 	close(fd);
 }
 
+static void signed_numbers_are_read_as_strictly(void **state)
+{
+	static const struct {
+		const char *text;
+		int error;
+		int64_t value;
+	} cases[] = {
+		{ "-12500\n", 0, -12500 },
+		{ "-0\n", 0, 0 },
+		{ "35000\n", 0, 35000 },
+		{ "9223372036854775807\n", 0, INT64_MAX },
+		{ "-9223372036854775807\n", 0, -INT64_MAX },
+		{ "9223372036854775808\n", ERANGE, 0 },
+		{ "-18446744073709551616\n", ERANGE, 0 },
+		{ "--5\n", EINVAL, 0 },
+		{ "+5\n", EINVAL, 0 },
+		{ "- 5\n", EINVAL, 0 },
+		{ "-", EINVAL, 0 },
+		{ "", EINVAL, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int64_t value = 4711;
+		int fd;
+
+		tree_write(&tree, "/n", cases[i].text);
+		fd = ergon_sysroot_open_file(sr, "/n", O_RDONLY);
+		errno = 0;
+		assert_int_equal(ergon_fd_read_i64(fd, &value), cases[i].error ? -1 : 0);
+		assert_int_equal(errno, cases[i].error);
+		assert_true(value == (cases[i].error ? 4711 : cases[i].value));
+		close(fd);
+	}
+}
+
 static void lists_are_sorted_as_people_count(void **state)
 {
 	char **names = NULL;
@@ -227,6 +263,7 @@ int main(void)
 		TEST(links_tell_their_text),
 		TEST(text_that_does_not_fit_is_refused),
 		TEST(numbers_are_read_strictly),
+		TEST(signed_numbers_are_read_as_strictly),
 		TEST(kept_fds_see_new_values),
 		TEST(lists_are_sorted_as_people_count),
 	};
