@@ -118,22 +118,27 @@ static bool wait_until(struct ergon_slow *slow, uint64_t t_ns)
 static void *run(void *arg)
 {
 	struct ergon_slow *slow = arg;
+	const struct ergon_slow_config *config = &slow->config;
 	uint64_t next = slow->start_ns;
+	uint64_t period = config->first_ns ? config->first_ns : config->period_ns;
 
-	prctl(PR_SET_NAME, slow->config.thread_name);
-	if (slow->config.begin)
-		slow->config.begin(slow->config.arg);
-	do {
+	prctl(PR_SET_NAME, config->thread_name);
+	if (config->begin)
+		config->begin(config->arg);
+	while (!config->done || !*config->done) {
 		uint64_t now;
 
 		read_once(slow);
 		now = ergon_clock_ns();
-		next += slow->config.period_ns;
+		next += period;
 		if (next < now)
 			next = now; /* the source is slower than asked: no catching up */
-	} while (!wait_until(slow, next));
-	if (slow->config.end)
-		slow->config.end(slow->config.arg);
+		if (wait_until(slow, next))
+			break;
+		period = 2 * period < config->period_ns ? 2 * period : config->period_ns;
+	}
+	if (config->end)
+		config->end(config->arg);
 	leave(slow);
 	return NULL;
 }

@@ -9,6 +9,7 @@
 #ifndef ERGON_SLOW_H
 #define ERGON_SLOW_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,11 +35,15 @@ typedef void ergon_slow_read_f(void *arg, uint64_t *raw, bool *ok, uint64_t *t_n
 struct ergon_slow_config {
 	const char *thread_name;  /* at most 15 characters */
 	uint64_t period_ns;       /* between the starts of two readings */
+	uint64_t first_ns;        /* the first period; each is twice the one before until
+				   * period_ns is reached. 0: period_ns from the start */
 	uint64_t hold_ns;         /* a value older than this is no value; power is held no longer */
 	size_t n;                 /* sources */
 	const enum ergon_slow_kind *kinds; /* n of them; copied */
 	void (*begin)(void *arg); /* once, in the thread, before the first reading; may be NULL */
 	ergon_slow_read_f *read;  /* in the thread */
+	const atomic_bool *done;  /* set by begin or read: nothing more to read, the thread ends;
+				   * may be NULL */
 	void (*end)(void *arg);   /* once, in the thread, after the last reading; may hang as read may; may be NULL */
 	void (*release)(void *arg); /* when the thread will not touch arg any more; may be NULL */
 	void *arg;

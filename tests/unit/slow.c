@@ -209,6 +209,58 @@ static void old_values_are_no_values(void **state)
 	ergon_slow_stop(slow);
 }
 
+static struct ergon_slow *start_hurrying(struct source *s, const atomic_bool *done)
+{
+	const enum ergon_slow_kind kind = ERGON_SLOW_COUNTER;
+	const struct ergon_slow_config config = {
+		.thread_name = "test", .period_ns = 3600000 * MS, .first_ns = MS, .hold_ns = MS,
+		.n = 1, .kinds = &kind, .begin = begin, .read = answer, .done = done,
+		.release = release, .arg = s,
+	};
+	struct ergon_slow *slow = ergon_slow_start(&config, NULL);
+
+	assert_non_null(slow);
+	return slow;
+}
+
+/* After 1, 3, 7, 15, 31 ms: in an hour's time the next one would be too late. */
+static void the_first_readings_may_come_sooner(void **state)
+{
+	struct source s = { .value = 1, .good = true };
+	struct ergon_slow *slow = start_hurrying(&s, NULL);
+
+	(void)state;
+	WAIT_FOR(s.reads >= 6);
+	/* Pauses that did not grow would make it hundreds. */
+	nap(300);
+	assert_in_range(s.reads, 6, 12);
+	ergon_slow_stop(slow);
+}
+
+static void a_source_that_is_done_is_left_alone(void **state)
+{
+	struct source s = { .value = 1, .good = true };
+	atomic_bool done = true;
+	struct ergon_slow *slow = start_hurrying(&s, &done);
+	int reads;
+
+	(void)state;
+	WAIT_FOR(s.begun == 1);
+	ergon_slow_stop(slow);
+	assert_int_equal(s.reads, 0);
+	assert_int_equal(s.released, 1);
+	done = false;
+	slow = start_hurrying(&s, &done);
+	WAIT_FOR(s.reads > 0);
+	done = true;
+	reads = s.reads;
+	nap(100);
+	assert_in_range(s.reads, reads, reads + 1);
+	assert_int_equal(s.released, 1); /* by stop, not by the thread alone */
+	ergon_slow_stop(slow);
+	assert_int_equal(s.released, 2);
+}
+
 static void a_forked_child_leaves_it_alone(void **state)
 {
 	struct source s = { .value = 1, .good = true };
@@ -238,6 +290,8 @@ int main(void)
 		cmocka_unit_test(power_becomes_energy),
 		cmocka_unit_test(energy_never_runs_backwards),
 		cmocka_unit_test(old_values_are_no_values),
+		cmocka_unit_test(the_first_readings_may_come_sooner),
+		cmocka_unit_test(a_source_that_is_done_is_left_alone),
 		cmocka_unit_test(a_forked_child_leaves_it_alone),
 	};
 
