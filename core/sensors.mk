@@ -6,4 +6,6 @@ libergoncore_la_SOURCES += \
 	core/gauge.c \
 	core/gauge.h \
 	core/sensors.c \
-	core/sensors.h
+	core/sensors.h \
+	core/watch.c \
+	core/watch.h

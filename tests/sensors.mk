@@ -3,7 +3,8 @@ if HAVE_CMOCKA
 sensors_unit_tests = \
 	tests/unit/cpufreq \
 	tests/unit/gauge \
-	tests/unit/sensors
+	tests/unit/sensors \
+	tests/unit/watch
 check_PROGRAMS += $(sensors_unit_tests)
 TESTS += $(sensors_unit_tests)
 
@@ -16,4 +17,7 @@ tests_unit_gauge_LDADD = $(UNIT_LIBS)
 tests_unit_sensors_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_sensors_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_sensors_LDADD = libergontest.la $(UNIT_LIBS)
+tests_unit_watch_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_watch_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_watch_LDADD = libergontest.la $(UNIT_LIBS)
 endif
