@@ -37,6 +37,8 @@ static const struct key keys[] = {
 	  "what auto stands for: a comma list in order of preference" },
 	{ "Freq", RATE, MEMBER(freq), 0, 0, "1",
 	  "sampling rate in Hz, or auto, of steps that do not say freq= (steps with mpi: 100)" },
+	{ "SensorFreq", NUMBER, MEMBER(sensor_hz), 0, 10, "1",
+	  "readings per second of the CPUs' clock rate and temperature; 0: none" },
 	{ "CurvePoints", INTEGER, MEMBER(curve_points), 2, 120, "120",
 	  "points of the power curve in a record" },
 	{ "UserRate", NUMBER, MEMBER(user_rate_hz), 0.1, 1000, "100",

@@ -21,6 +21,7 @@ struct ergon_conf {
 	bool allow_model;         /* AllowModel */
 	char mechanism[128];      /* Mechanism: preference list, "auto" */
 	struct ergon_rate freq;   /* Freq */
+	double sensor_hz;         /* SensorFreq; 0: none */
 	int curve_points;         /* CurvePoints */
 	double user_rate_hz;      /* UserRate */
 	double user_rate_shared_hz; /* UserRateShared */

@@ -21,6 +21,7 @@
 #include "sampler.h"
 #include "share.h"
 #include "thread.h"
+#include "watch.h"
 
 #define CLERK_JOIN_S 5
 
@@ -37,6 +38,7 @@ struct ergon_account {
 	struct ergon_account_setup setup;
 	struct ergon_record identity;
 	struct ergon_sampler *sampler;
+	struct ergon_watch *watch; /* NULL: no clock rate, no temperature */
 	uint64_t start_real_ns, start_ns;
 	int64_t asleep_ns;        /* at the start */
 	int64_t busy_start_ns;
@@ -177,6 +179,17 @@ static void fill_energy(const struct ergon_account *a, const struct progress *p,
 	split(a, cpu_ns, p->last_ns - p->first_ns, r);
 }
 
+static void fill_sensors(const struct ergon_account *a, struct ergon_record *r)
+{
+	struct ergon_watch_summary s;
+
+	ergon_watch_summary(a->watch, &s);
+	if (s.freq_mhz.some)
+		r->freq_mhz = llround(s.freq_mhz.mean);
+	if (s.temp_c.some)
+		r->temp_c = llround(s.temp_c.mean);
+}
+
 static void fill(const struct ergon_account *a, const struct progress *p, int64_t cpu_ns,
 		 struct ergon_record *r)
 {
@@ -190,6 +203,7 @@ static void fill(const struct ergon_account *a, const struct progress *p, int64_
 	 */
 	r->end_ns = (int64_t)(a->start_real_ns + elapsed + ergon_clock_slept_ns(a->asleep_ns));
 	r->cpu_ns = cpu_ns < 0 ? ERGON_NONE : cpu_ns;
+	fill_sensors(a, r);
 	if (a->sampler)
 		fill_energy(a, p, cpu_ns, r);
 	else
@@ -288,7 +302,7 @@ struct ergon_account *ergon_account_start(const struct ergon_account_setup *setu
 	a->setup = *setup;
 	a->identity = *setup->identity;
 	a->stop_fd = -1;
-	a->stat_fd = ergon_cputime_open(setup->sysroot);
+	a->stat_fd = setup->sysroot ? ergon_cputime_open(setup->sysroot) : -1;
 	a->busy_start_ns = ergon_cputime_busy_ns(a->stat_fd);
 	every = ergon_account_decimation(setup->rate.hz, setup->board_hz);
 	a->publish_ns = every > 1 ? (uint64_t)(1e9 * (double)every / setup->rate.hz) : 0;
@@ -300,6 +314,8 @@ struct ergon_account *ergon_account_start(const struct ergon_account_setup *setu
 	a->asleep_ns = ergon_clock_asleep_ns();
 	if (setup->meter)
 		start_sampler(a);
+	if (setup->sysroot && setup->sensor_hz > 0)
+		a->watch = ergon_watch_start(setup->sysroot, setup->sensor_hz, NULL);
 	if (setup->checkpoint)
 		start_clerk(a);
 	return a;
@@ -336,6 +352,7 @@ void ergon_account_free(struct ergon_account *a)
 	if (!a || a->clerk_hangs)
 		return;
 	ergon_sampler_destroy(a->sampler);
+	ergon_watch_stop(a->watch);
 	pthread_mutex_destroy(&a->lock);
 	if (a->stat_fd >= 0)
 		close(a->stat_fd);

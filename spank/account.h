@@ -27,6 +27,7 @@ struct ergon_account_setup {
 	struct ergon_meter *meter; /* NULL: no energy, identity->reason says why */
 	struct ergon_crosscheck *crosscheck; /* of the meter; may be NULL */
 	struct ergon_rate rate;
+	double sensor_hz;         /* clock rate and temperature; 0: not read */
 	int curve_points;
 	bool whole;               /* the step gets all of the node */
 	double idle_w;            /* of the node, 0 unknown */

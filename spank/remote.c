@@ -252,6 +252,7 @@ static void start_account(void)
 		.meter = remote.meter,
 		.crosscheck = remote.crosscheck,
 		.rate = remote.rate,
+		.sensor_hz = remote.conf.sensor_hz,
 		.curve_points = remote.conf.curve_points,
 		.whole = remote.id.whole,
 		.idle_w = ergon_idle_watts(remote.conf.idle_watts, remote.record.node),

@@ -710,6 +710,74 @@ static void without_a_mechanism_the_record_says_why(void **state)
 	json_decref(all);
 }
 
+static void half_a_second(void)
+{
+	load();
+	call(INIT);
+	option("auto");
+	call(INIT_POST_OPT);
+	/* While the sensors are being opened, as slurmstepd does. */
+	drop();
+	call(USER_INIT);
+	pause_ms(500);
+	reclaim();
+	call(EXIT);
+	CHECK(threads() == 0);
+}
+
+/* Integers; the file only root may read is read although the process lowers its uid. */
+static void the_record_tells_clock_rate_and_temperature(void **state)
+{
+	char text[1024];
+	json_t *r;
+
+	(void)state;
+	snprintf(text, sizeof(text), "set -e; cd %s; mkdir -p root/sys/devices/system/cpu/cpufreq/policy0 "
+		 "root/sys/class/hwmon/hwmon3; cd root/sys/devices/system/cpu/cpufreq/policy0; "
+		 "echo 0 1 > affected_cpus; echo 2499700 > cpuinfo_cur_freq; echo 800000 > scaling_cur_freq; "
+		 "chmod 0400 cpuinfo_cur_freq; cd ../../../../../class/hwmon/hwmon3; echo coretemp > name; "
+		 "echo Package id 0 > temp1_label; echo 61600 > temp1_input", dir);
+	assert_int_equal(system(text), 0);
+	snprintf(text, sizeof(text), "SysRoot = %s/root\nMechanism = powercap\n", dir);
+	write_conf(text);
+	in_child(half_a_second);
+	r = the_record();
+	assert_int_equal(number(r, "freq_mhz"), 2500);
+	assert_int_equal(number(r, "temp_c"), 62);
+	assert_true(flagged(r, "noenergy"));
+	json_decref(r);
+	snprintf(text, sizeof(text), "rm %s/spool/*.journal", dir);
+	assert_int_equal(system(text), 0);
+	snprintf(text, sizeof(text), "SysRoot = %s/root\nMechanism = powercap\nSensorFreq = 0\n", dir);
+	write_conf(text);
+	in_child(half_a_second);
+	r = the_record();
+	assert_true(json_is_null(json_object_get(r, "freq_mhz")));
+	assert_true(json_is_null(json_object_get(r, "temp_c")));
+	json_decref(r);
+}
+
+static void step_without_a_machine(void)
+{
+	whole_step("auto");
+	CHECK(strstr(host.user_line, "/none: No such file"));
+}
+
+static void a_system_root_that_is_not_there_costs_no_job(void **state)
+{
+	char more[256];
+	json_t *r;
+
+	(void)state;
+	snprintf(more, sizeof(more), "SysRoot = %s/none\n", dir);
+	write_conf(more);
+	in_child(step_without_a_machine);
+	r = the_record();
+	assert_true(json_is_null(json_object_get(r, "node_uj")));
+	assert_true(json_is_null(json_object_get(r, "freq_mhz")));
+	json_decref(r);
+}
+
 static void special_step(void)
 {
 	whole_step("model,mpi");
@@ -1279,6 +1347,8 @@ int main(void)
 		TEST(a_lost_option_is_found_in_the_environment),
 		TEST(a_bad_option_in_the_environment_switches_nothing_off),
 		TEST(without_a_mechanism_the_record_says_why),
+		TEST(the_record_tells_clock_rate_and_temperature),
+		TEST(a_system_root_that_is_not_there_costs_no_job),
 		TEST(special_steps_are_accounted_but_not_preloaded),
 		TEST(a_useless_spool_directory_costs_no_job),
 		TEST(a_bad_configuration_is_one_error_in_the_log),
