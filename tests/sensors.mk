@@ -21,3 +21,6 @@ tests_unit_watch_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_watch_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_watch_LDADD = libergontest.la $(UNIT_LIBS)
 endif
+
+dist_check_SCRIPTS += tests/stat/sensors.sh
+TESTS += tests/stat/sensors.sh

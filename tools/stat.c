@@ -17,9 +17,12 @@
 #include "machine.h"
 #include "samples_csv.h"
 #include "stat_output.h"
+#include "watch.h"
 #include "writer.h"
 
 #define STAT_DEFAULT_HZ 10
+/* How long the command waits for the first reading of the sensors at most. */
+#define WATCH_NS 100000000u
 
 struct options {
 	const char *mechanisms;   /* "auto" when not given */
@@ -43,6 +46,7 @@ struct run {
 	FILE *json;
 	struct ergon_writer *writer;
 	struct ergon_sampler *sampler;
+	struct ergon_watch *watch; /* NULL: no clock rate, no temperature */
 	struct ergon_sample first, last;
 	struct rusage self;       /* ours before the command ran */
 };
@@ -273,6 +277,20 @@ static void on_sample(void *arg, const struct ergon_sample *sample)
 		ergon_writer_push(run->writer, sample);
 }
 
+/* What cannot be told is null in the result, and no reason not to run the command. */
+static void start_watch(struct run *run)
+{
+	struct ergon_error err;
+
+	if (run->machine.conf.sensor_hz <= 0)
+		return;
+	run->watch = ergon_watch_start(run->machine.sysroot, run->machine.conf.sensor_hz, &err);
+	if (run->watch)
+		ergon_watch_wait(run->watch, WATCH_NS);
+	else
+		fprintf(stderr, "ergon stat: no clock rate and temperature: %s\n", err.text);
+}
+
 static int start_sampler(struct run *run, const struct ergon_rate *rate, struct ergon_error *err)
 {
 	struct ergon_sampler_config config = {
@@ -300,6 +318,7 @@ static int prepare(struct run *run, const struct options *o, struct ergon_error 
 	run->forked = true;
 	if (start_writer(run, o, err) < 0)
 		return -1;
+	start_watch(run);
 	return start_sampler(run, &o->rate, err);
 }
 
@@ -330,6 +349,7 @@ static void fill_result(struct run *run, const struct options *o, const struct c
 	r->elapsed_ns = run->last.reading.t_ns - run->first.reading.t_ns;
 	r->cpu_ns = cpu_ns(&end->usage);
 	r->self_cpu_ns = cpu_ns(&self) - cpu_ns(&run->self);
+	ergon_watch_summary(run->watch, &r->sensors);
 	ergon_sampler_stats(run->sampler, &r->stats);
 }
 
@@ -378,6 +398,7 @@ static int measure(struct run *run, const struct options *o)
 static void release(struct run *run)
 {
 	ergon_sampler_destroy(run->sampler);
+	ergon_watch_stop(run->watch);
 	ergon_writer_finish(run->writer, NULL, NULL);
 	if (run->samples)
 		fclose(run->samples);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,18 @@ static void print_domains(const struct stat_result *r, FILE *out)
 	}
 }
 
+static void print_sensors(const struct stat_result *r, FILE *out)
+{
+	const struct ergon_watch_range *freq = &r->sensors.freq_mhz, *temp = &r->sensors.temp_c;
+
+	if (freq->some)
+		fprintf(out, "  %12.1f MHz, mean of the CPUs (%.1f to %.1f)\n", freq->mean, freq->min,
+			freq->max);
+	if (temp->some)
+		fprintf(out, "  %12.1f degC, mean of the hottest package (at most %.1f)\n", temp->mean,
+			temp->max);
+}
+
 static void print_flags(const struct stat_result *r, FILE *out)
 {
 	for (unsigned bit = 0; ergon_flag_word(bit); bit++)
@@ -95,6 +108,7 @@ void stat_print_text(const struct stat_result *r, FILE *out)
 		"a read takes %" PRIu64 " ns, at most %" PRIu64 " ns\n",
 		r->stats.samples, r->rate.adapt ? "up to " : "", r->rate.hz, r->stats.missed, (double)r->self_cpu_ns * 1e-9,
 		mean_read_ns(r), r->stats.read_ns_max);
+	print_sensors(r, out);
 	print_flags(r, out);
 	fputc('\n', out);
 }
@@ -139,6 +153,12 @@ static json_t *json_seconds(uint64_t ns)
 static json_t *json_watts(double w)
 {
 	return json_real((double)(uint64_t)(w * 1e6 + 0.5) / 1e6);
+}
+
+/* To a thousandth, which is what sensors tell. */
+static json_t *json_sensor(const struct ergon_watch_range *range, double value)
+{
+	return range->some ? json_real(round(value * 1000) / 1000) : json_null();
 }
 
 static json_t *json_command(const struct stat_result *r)
@@ -198,16 +218,20 @@ static json_t *json_flags(unsigned flags)
 
 int stat_print_json(const struct stat_result *r, FILE *out)
 {
+	const struct ergon_watch_range *freq = &r->sensors.freq_mhz, *temp = &r->sensors.temp_c;
 	json_t *self = json_pack("{s:o, s:{s:I, s:I}}", "cpu_s", json_seconds(r->self_cpu_ns),
 		"read_ns", "mean", (json_int_t)mean_read_ns(r),
 		"max", (json_int_t)r->stats.read_ns_max);
-	json_t *root = json_pack("{s:i, s:o, s:i, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o}",
+	json_t *root = json_pack("{s:i, s:o, s:i, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, "
+		"s:o, s:o, s:o}",
 		"v", STAT_VERSION, "command", json_command(r), "exit", r->exit_code,
 		"elapsed_s", json_seconds(r->elapsed_ns), "mechanism", r->mechanism,
 		"scope", *r->scope ? json_string(r->scope) : json_null(),
 		"total_j", *r->scope ? json_joules(stat_total_uj(r)) : json_null(),
 		"domains", json_domains(r), "samples", (json_int_t)r->stats.samples,
 		"missed", (json_int_t)r->stats.missed, "cpu_s", json_seconds(r->cpu_ns),
+		"freq_mhz", json_sensor(freq, freq->mean), "freq_mhz_max", json_sensor(freq, freq->max),
+		"temp_c", json_sensor(temp, temp->mean), "temp_c_max", json_sensor(temp, temp->max),
 		"self", self, "flags", json_flags(r->stats.flags));
 	int rc = -1;
 

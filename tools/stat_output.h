@@ -10,6 +10,7 @@
 
 #include "meter.h"
 #include "sampler.h"
+#include "watch.h"
 
 struct stat_result {
 	char *const *command;     /* NULL-terminated */
@@ -26,6 +27,7 @@ struct stat_result {
 	uint64_t cpu_ns;          /* of the command */
 	uint64_t self_cpu_ns;     /* of ergon while it ran */
 	struct ergon_sampler_stats stats;
+	struct ergon_watch_summary sensors;
 };
 
 /* Sum of the selected channels that are in the total. */

@@ -63,7 +63,7 @@ check_exit 0 "auto" "$ergon" stat --json "$tmp/json" -- sleep 0.1
 check "estimated in the table" says "estimated: "
 check "estimated in JSON" [ "$(jq -c '[.mechanism, .scope, .flags[0]]' "$tmp/json")" = '["model","estimate","estimated"]' ]
 check "members of the JSON" [ "$(jq -c 'keys' "$tmp/json")" = \
-	'["command","cpu_s","domains","elapsed_s","exit","flags","mechanism","missed","samples","scope","self","total_j","v"]' ]
+	'["command","cpu_s","domains","elapsed_s","exit","flags","freq_mhz","freq_mhz_max","mechanism","missed","samples","scope","self","temp_c","temp_c_max","total_j","v"]' ]
 check_exit 0 "label and odd bytes" "$ergon" stat --label 'run "1"' --json "$tmp/json" -- printf "$(printf '\377\\n')"
 check "valid JSON" [ "$(jq -r .label "$tmp/json")" = 'run "1"' ]
 check_exit 0 "JSON on stdout" "$ergon" stat --json - -- true
