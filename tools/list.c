@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "crosscheck.h"
+#include "list_sensors.h"
 #include "machine.h"
 #include "meter.h"
 #include "scope.h"
@@ -102,6 +103,7 @@ struct findings {
 	const struct ergon_dropped *dropped;
 	size_t nbackends;
 	struct ergon_probe probes[MAX_BACKENDS];
+	struct list_sensors sensors;
 	bool checked;             /* cross-check was asked for */
 	size_t nchecks;
 	struct ergon_crosscheck *checks[MAX_BACKENDS];
@@ -116,6 +118,7 @@ static void gather(struct findings *f, const struct ergon_machine *m, const stru
 		f->nchannels = ergon_meter_channels(meter, &f->channels);
 		f->ndropped = ergon_meter_dropped(meter, &f->dropped);
 	}
+	list_sensors_gather(&f->sensors, m->sysroot);
 }
 
 /* Every usable mechanism of the same counters beside the one in use, all in the same second. */
@@ -179,11 +182,8 @@ static void print_checks(const struct findings *f)
 	}
 }
 
-static void print_text(const struct findings *f)
+static void print_mechanisms(const struct findings *f)
 {
-	char reason[96];
-	const char *why;
-
 	printf("%-10s %-12s %s\n", "MECHANISM", "STATE", "WHAT");
 	for (size_t i = 0; i < f->nbackends; i++) {
 		const struct ergon_probe *probe = &f->probes[i];
@@ -193,8 +193,13 @@ static void print_text(const struct findings *f)
 		if (*probe->remedy)
 			printf("%-23s -> %s\n", "", probe->remedy);
 	}
-	if (!f->meter)
-		return;
+}
+
+static void print_channels(const struct findings *f)
+{
+	char reason[96];
+	const char *why;
+
 	printf("\nIn use: %s. The total covers %s.\n\n", ergon_meter_mechanism(f->meter),
 	       ergon_meter_scope(f->meter));
 	printf("%-16s %-9s %-8s %-4s %-6s %s\n", "CHANNEL", "DOMAIN", "PACKAGE", "DIE", "TOTAL",
@@ -209,10 +214,24 @@ static void print_text(const struct findings *f)
 		why = ergon_scope_reason(f->channels, f->nchannels, i, reason, sizeof(reason));
 		printf(*why ? "; %s\n" : "%s\n", why);
 	}
-	if (f->ndropped > 0)
+}
+
+static void print_dropped(const struct ergon_dropped *dropped, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		printf("  %s: %s\n", dropped[i].what, dropped[i].why);
+}
+
+static void print_text(const struct findings *f)
+{
+	print_mechanisms(f);
+	if (f->meter)
+		print_channels(f);
+	list_sensors_print(&f->sensors);
+	if (f->ndropped > 0 || f->sensors.drops.n > 0)
 		printf("\nLeft out:\n");
-	for (size_t i = 0; i < f->ndropped; i++)
-		printf("  %s: %s\n", f->dropped[i].what, f->dropped[i].why);
+	print_dropped(f->dropped, f->ndropped);
+	print_dropped(f->sensors.drops.items, f->sensors.drops.n);
 	if (f->checked)
 		print_checks(f);
 }
@@ -279,23 +298,29 @@ static json_t *json_mechanisms(const struct findings *f)
 	return list;
 }
 
+static void append_dropped(json_t *list, const struct ergon_dropped *dropped, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s}", "what", dropped[i].what,
+						      "why", dropped[i].why));
+}
+
 static json_t *json_dropped(const struct findings *f)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < f->ndropped; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s}", "what", f->dropped[i].what,
-						      "why", f->dropped[i].why));
+	append_dropped(list, f->dropped, f->ndropped);
+	append_dropped(list, f->sensors.drops.items, f->sensors.drops.n);
 	return list;
 }
 
 static int print_json(const struct findings *f)
 {
-	json_t *root = json_pack("{s:i, s:s?, s:s?, s:o, s:o, s:o}", "v", LIST_VERSION,
+	json_t *root = json_pack("{s:i, s:s?, s:s?, s:o, s:o, s:o, s:o}", "v", LIST_VERSION,
 		"mechanism", f->meter ? ergon_meter_mechanism(f->meter) : NULL,
 		"scope", f->meter ? ergon_meter_scope(f->meter) : NULL,
-		"channels", json_channels(f), "mechanisms", json_mechanisms(f),
-		"dropped", json_dropped(f));
+		"channels", json_channels(f), "sensors", list_sensors_json(&f->sensors),
+		"mechanisms", json_mechanisms(f), "dropped", json_dropped(f));
 	int rc;
 
 	if (f->checked)
@@ -341,6 +366,7 @@ int ergon_cmd_list(int argc, char **argv)
 	}
 	for (size_t i = 0; i < f.nchecks; i++)
 		ergon_crosscheck_close(f.checks[i]);
+	list_sensors_release(&f.sensors);
 	ergon_meter_close(meter);
 	machine_close(&machine);
 	return rc;

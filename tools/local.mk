@@ -9,6 +9,8 @@ ergon_SOURCES = \
 	tools/gather.c \
 	tools/help.c \
 	tools/list.c \
+	tools/list_sensors.c \
+	tools/list_sensors.h \
 	tools/machine.c \
 	tools/machine.h \
 	tools/stat.c \
