@@ -91,6 +91,13 @@ struct ergon_backend {
 	 */
 	void (*rescan)(void *inst);
 
+	/*
+	 * One channel of an instance as an instance of its own, read without the
+	 * others: what reading all at once is compared with. NULL + errno. May
+	 * be NULL where one channel is read as all are.
+	 */
+	void *(*open_single)(const void *inst, size_t channel);
+
 	/* NULL allowed; keeps errno. */
 	void (*close)(void *inst);
 };

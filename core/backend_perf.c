@@ -61,6 +61,11 @@ static size_t perf_read(void *inst, uint64_t *raw, bool *ok)
 	return good;
 }
 
+static void *perf_open_single(const void *inst, size_t channel)
+{
+	return ergon_power_pmu_open_single(inst, channel);
+}
+
 const struct ergon_backend ergon_backend_perf = {
 	.name = "perf",
 	.help = "RAPL counters through the kernel's power PMU",
@@ -71,5 +76,6 @@ const struct ergon_backend ergon_backend_perf = {
 	.channels = perf_channels,
 	.dropped = perf_dropped,
 	.read = perf_read,
+	.open_single = perf_open_single,
 	.close = perf_close,
 };

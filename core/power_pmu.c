@@ -561,3 +561,45 @@ fail:
 	ergon_power_pmu_close(pmu);
 	return NULL;
 }
+
+static int add_single(struct ergon_power_pmu *one, const struct ergon_power_unit *unit, size_t i)
+{
+	struct ergon_power_unit *alone = one->units;
+	int fd = open_event(one, &one->specs[unit->event[i]], unit->cpu, -1);
+
+	if (fd < 0)
+		return -1;
+	*alone = (struct ergon_power_unit){
+		.package = unit->package, .die = unit->die, .cpu = unit->cpu, .leader = fd, .nfds = 1,
+		.fds = { fd }, .event = { unit->event[i] }, .channel = { 0 },
+	};
+	one->nunits = 1;
+	return 0;
+}
+
+struct ergon_power_pmu *ergon_power_pmu_open_single(const struct ergon_power_pmu *pmu, size_t channel)
+{
+	struct ergon_power_pmu *one = calloc(1, sizeof(*one));
+
+	if (!one)
+		return NULL;
+	one->m = pmu->m;
+	one->source = pmu->source;
+	one->type = pmu->type;
+	memcpy(one->specs, pmu->specs, sizeof(one->specs));
+	one->units = calloc(1, sizeof(*one->units));
+	one->channels = malloc(sizeof(*one->channels));
+	if (!one->units || !one->channels)
+		goto fail;
+	one->channels[0] = pmu->channels[channel];
+	one->nchannels = 1;
+	for (size_t u = 0; u < pmu->nunits; u++)
+		for (size_t i = 0; i < pmu->units[u].nfds; i++)
+			if (pmu->units[u].channel[i] == (ssize_t)channel &&
+			    add_single(one, &pmu->units[u], i) < 0)
+				goto fail;
+	return one;
+fail:
+	ergon_power_pmu_close(one);
+	return NULL;
+}

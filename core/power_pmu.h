@@ -56,6 +56,9 @@ struct ergon_power_pmu {
 struct ergon_power_pmu *ergon_power_pmu_open(const struct ergon_machine *m, const char *source,
 					     struct ergon_probe *out);
 
+/* One channel of pmu in a group of its own. NULL + errno. */
+struct ergon_power_pmu *ergon_power_pmu_open_single(const struct ergon_power_pmu *pmu, size_t channel);
+
 /* NULL allowed; keeps errno. */
 void ergon_power_pmu_close(struct ergon_power_pmu *pmu);
 

@@ -17,6 +17,7 @@ sampling_unit_tests = \
 	tests/unit/ring \
 	tests/unit/sampler \
 	tests/unit/sampler_auto \
+	tests/unit/spread \
 	tests/unit/writer
 check_PROGRAMS += $(sampling_unit_tests)
 TESTS += $(sampling_unit_tests)
@@ -37,6 +38,10 @@ tests_unit_sampler_auto_SOURCES = tests/unit/sampler_auto.c tests/unit/tree.c te
 tests_unit_sampler_auto_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_sampler_auto_CFLAGS = $(UNIT_CFLAGS) -pthread
 tests_unit_sampler_auto_LDADD = $(UNIT_LIBS) -lm
+tests_unit_spread_SOURCES = tests/unit/spread.c tools/spread.c tools/spread.h
+tests_unit_spread_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_spread_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_spread_LDADD = $(UNIT_LIBS)
 tests_unit_ring_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_ring_CFLAGS = $(UNIT_CFLAGS) -pthread
 tests_unit_ring_LDADD = $(UNIT_LIBS)
@@ -45,11 +50,13 @@ tests_unit_writer_CFLAGS = $(UNIT_CFLAGS) -pthread
 tests_unit_writer_LDADD = $(UNIT_LIBS)
 endif
 
-# ergon stat, end to end.
+# ergon stat and ergon bench, end to end.
 stat_scripts = \
 	tests/stat/auto_rate.sh \
 	tests/stat/behaviour.sh \
-	tests/stat/known_power.sh
+	tests/stat/known_power.sh \
+	tests/stat/rate.sh \
+	tests/tools/bench.sh
 TESTS += $(stat_scripts)
 dist_check_SCRIPTS += $(stat_scripts)
 EXTRA_DIST += tests/stat/lib.sh

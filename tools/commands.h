@@ -11,6 +11,7 @@
 typedef int ergon_command_f(int argc, char **argv);
 
 ergon_command_f ergon_cmd_acct;
+ergon_command_f ergon_cmd_bench;
 ergon_command_f ergon_cmd_gather;
 ergon_command_f ergon_cmd_help;
 ergon_command_f ergon_cmd_ingest;

@@ -16,6 +16,7 @@ static const struct command {
 #if HAVE_SQLITE
 	{ "acct", ergon_cmd_acct, "energy of jobs and steps, in sacct's manner" },
 #endif
+	{ "bench", ergon_cmd_bench, "what reading counters costs here, and what rate can be sampled" },
 	{ "gather", ergon_cmd_gather, "copy what Ergon reads of this machine, for a bug report" },
 	{ "help", ergon_cmd_help, "explain configuration keys, environment variables, flags" },
 #if HAVE_SQLITE

@@ -2,6 +2,13 @@
 bin_PROGRAMS += ergon
 
 ergon_SOURCES = \
+	tools/bench.c \
+	tools/bench_output.c \
+	tools/bench_output.h \
+	tools/bench_rate.c \
+	tools/bench_rate.h \
+	tools/bench_read.c \
+	tools/bench_read.h \
 	tools/child.c \
 	tools/child.h \
 	tools/commands.h \
@@ -13,6 +20,8 @@ ergon_SOURCES = \
 	tools/list_sensors.h \
 	tools/machine.c \
 	tools/machine.h \
+	tools/spread.c \
+	tools/spread.h \
 	tools/stat.c \
 	tools/stat_output.c \
 	tools/stat_output.h
