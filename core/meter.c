@@ -159,7 +159,7 @@ static int add_part(struct ergon_meter *meter, const struct ergon_meter_part *op
 
 	if (meter->nparts > 0)
 		used = part[-1].first + part[-1].n;
-	*part = (struct part){ .opened = *opened, .first = used };
+	*part = (struct part){ .opened = *opened, .first = used, .rescan_ns = RESCAN_FIRST_NS };
 	part->n = backend->channels(opened->inst, &channels);
 	if (part->n == 0 || part->n > ERGON_METER_MAX_CHANNELS || used + part->n > MAX_RAW)
 		return ergon_error_set(err, "%s: %zu channels; from 1 to %d can be metered",

@@ -383,18 +383,17 @@ static void count_rescan(void *inst)
 	rescans++;
 }
 
-/* A source that stays away is looked for after a second, not at every reading. */
-static void lost_sources_are_looked_for(void **state)
+/* Read a channel that fails but for the first `good` readings. */
+static void check_rescans(size_t good)
 {
 	struct ergon_channel ch = energy("package0", ERGON_DOMAIN_PACKAGE, 0);
 	const uint64_t rows[] = { 1, SCRIPT_FAIL };
-	struct script script = { &ch, 1, rows, 2, 0, 0 };
+	struct script script = { &ch, 1, rows + 1 - good, 1 + good, 0, 0 };
 	struct ergon_backend backend = script_backend;
 	struct ergon_meter *meter;
 	struct ergon_reading r;
 	uint64_t start = ergon_clock_ns(), end;
 
-	(void)state;
 	backend.rescan = count_rescan;
 	rescans = 0;
 	meter = ergon_meter_new(&(struct ergon_meter_part){ &backend, &script }, 1, NULL);
@@ -408,6 +407,20 @@ static void lost_sources_are_looked_for(void **state)
 	} while (end - start < 1500000000);
 	assert_int_equal(rescans, 1);
 	ergon_meter_close(meter);
+}
+
+/* A source that stays away is looked for after a second, not at every reading. */
+static void lost_sources_are_looked_for(void **state)
+{
+	(void)state;
+	check_rescans(1);
+}
+
+/* Nor at once when it was never there: a slow one is about to start. */
+static void late_sources_are_given_time(void **state)
+{
+	(void)state;
+	check_rescans(0);
 }
 
 int main(void)
@@ -427,6 +440,7 @@ int main(void)
 		cmocka_unit_test(parts_are_read_together),
 		cmocka_unit_test(counters_replace_integrated_power),
 		cmocka_unit_test(lost_sources_are_looked_for),
+		cmocka_unit_test(late_sources_are_given_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
