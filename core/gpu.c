@@ -76,10 +76,11 @@ static void start(struct work *w)
 {
 	struct ergon_error err = { "" };
 
-	if (note(w, w->vendor->start(w->lib, &err), &err) != ERGON_GPU_OK)
-		return;
-	for (size_t i = 0; i < w->n; i++)
-		note(w, w->vendor->find(w->lib, i, &err), &err);
+	if (note(w, w->vendor->start(w->lib, &err), &err) == ERGON_GPU_OK)
+		for (size_t i = 0; i < w->n; i++)
+			note(w, w->vendor->find(w->lib, i, &err), &err);
+	/* Who missed a GPU meanwhile missed it because of this start. */
+	atomic_store(&w->search, false);
 }
 
 static void begin(void *arg)

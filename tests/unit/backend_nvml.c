@@ -241,6 +241,20 @@ static void a_slow_start_holds_nobody_up(void **state)
 	assert_int_equal(gpu_stage_calls(&stage, "shutdown"), 1);
 }
 
+/* The meter misses the GPU after 1 s and has it looked for: no reason to start anew. */
+static void a_slow_start_is_not_repeated(void **state)
+{
+	struct ergon_meter *meter;
+
+	(void)state;
+	card("0000:41:00.0", 0, "");
+	gpu_stage_tell(&stage, "init 0 1500\ngpu 0000:41:00.0 0 0 5 0 1\n");
+	meter = gpu_stage_meter(&stage, "nvml");
+	gpu_stage_settle(meter);
+	ergon_meter_close(meter);
+	assert_int_equal(gpu_stage_calls(&stage, "init"), 1);
+}
+
 /* One falls off the bus, one is denied; the third goes on. Both come back without a new start. */
 static void lost_gpus_do_not_disturb_the_others(void **state)
 {
@@ -383,6 +397,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(a_driver_reload_is_a_reset, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_energy_power_is_integrated, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_slow_start_holds_nobody_up, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_slow_start_is_not_repeated, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lost_gpus_do_not_disturb_the_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_start_that_fails_is_tried_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(nothing_told_is_not_zero, set_up, tear_down),
