@@ -81,8 +81,8 @@ struct ergon_backend {
 	size_t (*read)(void *inst, uint64_t *raw, bool *ok);
 
 	/*
-	 * Some channel has not been readable for a while (a file vanished, a
-	 * package went offline, an index changed): find the sources again by
+	 * Some channel has not been readable for a while, or has not moved where
+	 * it must (a file vanished, a package went offline, an index changed): find the sources again by
 	 * name and topology, open those that are back, under the same channel
 	 * numbers. May take milliseconds; between two calls of read(), at most
 	 * once a second, maybe without the rights open() had: then it changes

@@ -31,7 +31,7 @@ struct part {
 	size_t first, n;          /* its readings in raw[] and ok[] */
 	uint64_t failing_ns;      /* since when a channel cannot be read; 0: all can */
 	uint64_t rescan_ns;       /* how long to wait for the next rescan */
-	size_t good;              /* readings that were good last time */
+	size_t well;              /* sources that answer and, where they must, move */
 };
 
 struct track {
@@ -139,11 +139,16 @@ static void add_channels(struct ergon_meter *meter, size_t first,
 	}
 }
 
+static bool reads(const struct part *part, const struct track *track)
+{
+	return track->source - part->first < part->n;
+}
+
 /* Some channel is read from this part: not all it has is told by others. */
 static bool uses(const struct ergon_meter *meter, const struct part *part)
 {
 	for (size_t i = 0; i < meter->nchannels; i++)
-		if (meter->tracks[i].source - part->first < part->n)
+		if (reads(part, &meter->tracks[i]))
 			return true;
 	return false;
 }
@@ -425,19 +430,26 @@ static unsigned advance(struct track *track, const struct ergon_channel *ch,
 	return d.flags;
 }
 
-/* Sources that do not answer are looked for again, ever more rarely. */
-static void look_after(struct ergon_meter *meter, struct part *part, size_t good, uint64_t now)
+/* The part that reads a channel. */
+static struct part *part_of(struct ergon_meter *meter, const struct track *track)
 {
-	bool changed = good != part->good;
+	struct part *part = meter->parts;
 
-	part->good = good;
-	if (good == part->n) {
+	while (!reads(part, track))
+		part++;
+	return part;
+}
+
+/* Sources that do not answer, or stand still, are looked for again, ever more rarely. */
+static void look_after(struct ergon_meter *meter, struct part *part, size_t well_before, uint64_t now)
+{
+	if (part->well == part->n) {
 		part->failing_ns = 0;
 		return;
 	}
 	if (part->failing_ns == 0)
 		part->failing_ns = now;
-	if (changed)
+	if (part->well != well_before)
 		part->rescan_ns = RESCAN_FIRST_NS;
 	if (!part->opened.backend->rescan || now - part->failing_ns < part->rescan_ns)
 		return;
@@ -446,47 +458,56 @@ static void look_after(struct ergon_meter *meter, struct part *part, size_t good
 	if (part->rescan_ns < RESCAN_MAX_NS)
 		part->rescan_ns *= 2;
 	for (size_t i = 0; i < meter->nchannels; i++) {
-		size_t source = meter->tracks[i].source;
+		struct track *track = &meter->tracks[i];
 
-		if (source >= part->first && source - part->first < part->n)
-			meter->tracks[i].sought |= !meter->ok[source];
+		if (reads(part, track))
+			track->sought |= !meter->ok[track->source];
 	}
+}
+
+/* What a channel makes of its part's reading; the flags it earns. */
+static unsigned follow(struct ergon_meter *meter, size_t channel, uint64_t t_ns)
+{
+	struct track *track = &meter->tracks[channel];
+	unsigned flags;
+
+	if (!meter->ok[track->source]) {
+		track->moved_ns = 0;
+		return ERGON_FLAG_GAP;
+	}
+	flags = advance(track, &meter->channels[channel], meter->raw[track->source], t_ns);
+	if (flags & ERGON_FLAG_STALE)
+		part_of(meter, track)->well--;
+	return flags;
 }
 
 void ergon_meter_read(struct ergon_meter *meter, struct ergon_reading *out)
 {
-	size_t good[ERGON_METER_MAX_PARTS];
+	size_t well_before[ERGON_METER_MAX_PARTS];
 	bool woken = woke_up(meter);
 	uint64_t before, after;
 
 	memset(meter->ok, 0, sizeof(meter->ok));
 	before = ergon_clock_ns();
 	for (size_t i = 0; i < meter->nparts; i++) {
-		const struct part *part = &meter->parts[i];
+		struct part *part = &meter->parts[i];
 
-		good[i] = part->opened.backend->read(part->opened.inst, meter->raw + part->first,
-						     meter->ok + part->first);
+		well_before[i] = part->well;
+		part->well = part->opened.backend->read(part->opened.inst, meter->raw + part->first,
+							meter->ok + part->first);
 	}
 	after = ergon_clock_ns();
 	out->t_ns = before + (after - before) / 2;
 	out->read_ns = after - before;
 	out->flags = (meter->estimated ? ERGON_FLAG_ESTIMATED : 0) | (woken ? ERGON_FLAG_GAP : 0);
 	for (size_t i = 0; i < meter->nchannels; i++) {
-		struct track *track = &meter->tracks[i];
-
 		if (woken)
-			track->based = false;
-		if (meter->ok[track->source]) {
-			out->flags |= advance(track, &meter->channels[i],
-					      meter->raw[track->source], out->t_ns);
-		} else {
-			out->flags |= ERGON_FLAG_GAP;
-			track->moved_ns = 0;
-		}
-		out->counts[i] = track->counts;
+			meter->tracks[i].based = false;
+		out->flags |= follow(meter, i, out->t_ns);
+		out->counts[i] = meter->tracks[i].counts;
 	}
 	for (size_t i = 0; i < meter->nparts; i++)
-		look_after(meter, &meter->parts[i], good[i], after);
+		look_after(meter, &meter->parts[i], well_before[i], after);
 }
 
 uint64_t ergon_meter_total_uj(const struct ergon_meter *meter, const uint64_t *counts)

@@ -74,7 +74,8 @@ char *ergon_meter_scope_of(const struct ergon_meter *meter, const bool *selected
  * Read once. Never fails as a whole: a channel that cannot be read keeps
  * its count and sets ERGON_FLAG_GAP; its energy is caught up by the next
  * good reading. No allocation, no log, except for a rescan (backend.h): one
- * is tried when a channel has failed for a second, again after 2, 4 ... 32 s.
+ * is tried when a channel has failed (or was stale) for a second, again after
+ * 2, 4 ... 32 s.
  * After a rescan a lower value is a reset, not a wrap.
  *
  * A package, node, module, soc or cpu that reads the same for 10 s sets

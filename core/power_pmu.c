@@ -32,6 +32,8 @@
 
 /* A counter that is not there reads 0 for ever; one that is moves within this time. */
 #define SETTLE_MS 20
+/* One that ran before has no start to wait for. */
+#define PULSE_MS 10
 
 /* energy-pkg comes first: it leads every group. */
 static const struct {
@@ -62,6 +64,14 @@ static const int dram16_models[] = {
 	0x57, 0x85,               /* Knights Landing, Mill */
 };
 
+static void close_unit(struct ergon_power_unit *unit)
+{
+	for (size_t i = 0; i < unit->nfds; i++)
+		close(unit->fds[i]);
+	unit->nfds = 0;
+	unit->leader = -1;
+}
+
 void ergon_power_pmu_close(struct ergon_power_pmu *pmu)
 {
 	int saved = errno;
@@ -69,8 +79,7 @@ void ergon_power_pmu_close(struct ergon_power_pmu *pmu)
 	if (!pmu)
 		return;
 	for (size_t u = 0; u < pmu->nunits; u++)
-		for (size_t i = 0; i < pmu->units[u].nfds; i++)
-			close(pmu->units[u].fds[i]);
+		close_unit(&pmu->units[u]);
 	free(pmu->units);
 	free(pmu->channels);
 	ergon_drops_free(&pmu->drops);
@@ -365,6 +374,74 @@ static bool wait_until_alive(const struct ergon_power_pmu *pmu)
 		pulse = feel_pulse(pmu);
 	}
 	return pulse.moved > 0;
+}
+
+/* Whether a counter of the unit that must move does so in time; without such counters, whether it answers. */
+static bool unit_moves(const struct ergon_power_unit *unit, int ms)
+{
+	static const struct timespec step = { .tv_nsec = 1000000 };
+	uint64_t first[ERGON_POWER_EVENTS], values[ERGON_POWER_EVENTS];
+	bool awaited = false;
+
+	if (!ergon_power_unit_read(unit, first))
+		return false;
+	for (size_t i = 0; i < unit->nfds; i++)
+		awaited |= unit->channel[i] >= 0 && events[unit->event[i]].must_move;
+	for (; awaited && ms > 0; ms--) {
+		nanosleep(&step, NULL);
+		if (!ergon_power_unit_read(unit, values))
+			return false;
+		for (size_t i = 0; i < unit->nfds; i++)
+			if (values[i] != first[i] && events[unit->event[i]].must_move)
+				return true;
+	}
+	return !awaited;
+}
+
+/* The events that `old` has, in the same order, or none. */
+static bool open_alike(const struct ergon_power_pmu *pmu, const struct ergon_power_unit *old,
+		       struct ergon_power_unit *unit)
+{
+	*unit = *old;
+	unit->leader = -1;
+	for (unit->nfds = 0; unit->nfds < old->nfds; unit->nfds++) {
+		size_t e = old->event[unit->nfds];
+		struct ergon_power_event spec = { 0 };
+		int fd = -1;
+
+		if (!describe(pmu, events[e].name, &spec) && spec.scale == pmu->specs[e].scale)
+			fd = unit->leader < 0 ? open_leader(pmu, unit, &spec) :
+			     open_event(pmu, &spec, unit->cpu, unit->leader);
+		if (fd < 0) {
+			close_unit(unit);
+			return false;
+		}
+		unit->fds[unit->nfds] = fd;
+		if (unit->leader < 0)
+			unit->leader = fd;
+	}
+	return true;
+}
+
+bool ergon_power_unit_revive(struct ergon_power_pmu *pmu, struct ergon_power_unit *unit)
+{
+	struct ergon_power_unit anew;
+	uint64_t type;
+
+	if (unit->nfds == 0 || unit_moves(unit, PULSE_MS))
+		return false;
+	if (ergon_sysroot_read_u64(pmu->m->sysroot, PMU_DIR "/type", &type) < 0 || type > UINT32_MAX)
+		return false;
+	pmu->type = (uint32_t)type;
+	if (!open_alike(pmu, unit, &anew))
+		return false;
+	if (!unit_moves(&anew, SETTLE_MS)) {
+		close_unit(&anew);
+		return false;
+	}
+	close_unit(unit);
+	*unit = anew;
+	return true;
 }
 
 /* --- channels --- */

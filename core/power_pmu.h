@@ -65,4 +65,13 @@ void ergon_power_pmu_close(struct ergon_power_pmu *pmu);
 /* One system call for all events of a unit, in group order. Allocates nothing. */
 bool ergon_power_unit_read(const struct ergon_power_unit *unit, uint64_t values[ERGON_POWER_EVENTS]);
 
+/*
+ * Open the events of a unit anew if they count no more: unreadable, or,
+ * having been detached with the last CPU of a package, the same for ever.
+ * Under the PMU's type of now, on any CPU of the unit that is online. True
+ * when they were opened and count, from 0; else nothing has changed. Takes
+ * up to 30 ms, a millisecond where the unit is well.
+ */
+bool ergon_power_unit_revive(struct ergon_power_pmu *pmu, struct ergon_power_unit *unit);
+
 #endif

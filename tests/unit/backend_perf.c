@@ -4,7 +4,9 @@
  * stand-in for energy is the msr PMU: tsc (0x00) moves at a constant rate,
  * smi (0x04) stands still. Where the kernel does not let us, tests skip.
  */
+#include <fcntl.h>
 #include <limits.h>
+#include <linux/perf_event.h>
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
@@ -14,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -417,6 +420,95 @@ static void a_lost_package_is_no_total(void **state)
 	assert_non_null(strstr(probe.reason, "1 of 2 packages"));
 }
 
+/* Our perf events: the open files of that kind, by number. */
+static size_t perf_fds(int *fds, size_t max)
+{
+	size_t n = 0;
+
+	for (int fd = 3; fd < 64 && n < max; fd++) {
+		char path[64], target[64];
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		len = readlink(path, target, sizeof(target) - 1);
+		if (len < 0)
+			continue;
+		target[len] = '\0';
+		if (strcmp(target, "anon_inode:[perf_event]") == 0)
+			fds[n++] = fd;
+	}
+	return n;
+}
+
+/* How an event dies: the kernel detached it and it reads the same for ever, or it cannot be read. */
+enum death { DETACHED, UNREADABLE };
+
+static void kill_event(int fd, enum death how)
+{
+	int null;
+
+	if (how == DETACHED) {
+		assert_int_equal(ioctl(fd, PERF_EVENT_IOC_DISABLE, 0), 0);
+		return;
+	}
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_true(null >= 0);
+	assert_int_equal(dup2(null, fd), fd);
+	close(null);
+}
+
+/* The units of a dead leader are opened again and count on; the others keep their files. */
+static void dead_events_are_opened_again(void **state)
+{
+	const struct ergon_backend *perf = &ergon_backend_perf;
+
+	(void)state;
+	stand_in("0-1\n");
+	two_packages();
+	event("energy-ram", TSC, EXACT);
+	for (enum death how = DETACHED; how <= UNREADABLE; how++) {
+		struct ergon_error err = { "" };
+		uint64_t before[4], dead[4], alive[4], later[4];
+		void *inst = perf->open(&m, &err);
+		int fds[8], now[8];
+		bool ok[4];
+
+		assert_non_null(inst);
+		assert_int_equal(perf_fds(fds, 8), 4);
+		assert_int_equal(perf->read(inst, before, ok), 4);
+		perf->rescan(inst); /* all are well */
+		assert_int_equal(perf_fds(now, 8), 4);
+		assert_memory_equal(fds, now, 4 * sizeof(int));
+		assert_int_equal(perf->read(inst, before, ok), 4);
+		/* Both events of package 0; channels are package 0, 1, dram 0, 1. */
+		kill_event(fds[1], how);
+		kill_event(fds[0], how);
+		assert_int_equal(perf->read(inst, dead, ok), how == DETACHED ? 4 : 2);
+		assert_true(ok[1] && ok[3]);
+		/* Nothing to open them with: nothing changes. */
+		tree_write(&tree, PMU "/type", "4000000000\n");
+		perf->rescan(inst);
+		assert_int_equal(perf->read(inst, later, ok), how == DETACHED ? 4 : 2);
+		if (how == DETACHED)
+			assert_int_equal(later[0], dead[0]);
+		assert_true(later[1] > dead[1]);
+		/* The PMU came back, and has another number. (This one counts ns.) */
+		tree_write(&tree, PMU "/type", "1\n");
+		perf->rescan(inst);
+		assert_int_equal(perf->read(inst, alive, ok), 4);
+		for (int i = 0; i < 4; i++)
+			assert_true(alive[i] > before[i]);
+		assert_int_equal(perf->read(inst, later, ok), 4);
+		for (int i = 0; i < 4; i++)
+			assert_true(later[i] > alive[i]);
+		/* What was not counted is not made up: 5 s of ns at most, on top of what was. */
+		assert_true(alive[0] - (how == DETACHED ? dead[0] : before[0]) < 5000000000u);
+		perf->close(inst);
+		assert_int_equal(perf_fds(now, 8), 0);
+		stand_in("0-1\n");
+	}
+}
+
 static void dies_count_apart_on_intel_only(void **state)
 {
 	struct ergon_meter *meter;
@@ -523,6 +615,7 @@ int main(void)
 		TEST(cpu0_may_be_offline),
 		TEST(a_neighbour_stands_in_for_a_lost_cpu),
 		TEST(a_lost_package_is_no_total),
+		TEST(dead_events_are_opened_again),
 		TEST(dies_count_apart_on_intel_only),
 		TEST(repair_follows_the_energy_unit),
 		TEST(psys_is_apart_or_alone),

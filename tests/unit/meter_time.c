@@ -243,6 +243,28 @@ static void what_was_lost_and_found_higher_is_caught_up(void **state)
 	ergon_meter_close(meter);
 }
 
+/* A perf event whose package went offline reads the same for ever. */
+static void what_stands_still_is_looked_for(void **state)
+{
+	(void)state;
+	open_source(ERGON_DOMAIN_PACKAGE, 1e-6, 1000000);
+	for (int s = 1; s <= 10; s++)
+		after(S, 1000000);
+	assert_int_equal(source.rescans, 0);
+	assert_int_equal(after(S, 1000000), ERGON_FLAG_STALE);
+	assert_int_equal(source.rescans, 1);
+	for (int s = 0; s < 3; s++)
+		after(S, 1000000);
+	assert_int_equal(source.rescans, 2);
+	ergon_meter_close(meter);
+	/* Not an idle core. */
+	open_source(ERGON_DOMAIN_CORE, 1e-6, 1000000);
+	for (int s = 1; s <= 20; s++)
+		after(S, 1000000);
+	assert_int_equal(source.rescans, 0);
+	ergon_meter_close(meter);
+}
+
 /* After 1, 2, 4 ... 32 s; anew from 1 s when it was back. */
 static void rescans_become_rare(void **state)
 {
@@ -275,6 +297,7 @@ int main(void)
 		cmocka_unit_test(preemption_is_no_suspend),
 		cmocka_unit_test(what_was_lost_and_found_lower_is_reset),
 		cmocka_unit_test(what_was_lost_and_found_higher_is_caught_up),
+		cmocka_unit_test(what_stands_still_is_looked_for),
 		cmocka_unit_test(rescans_become_rare),
 	};
 
