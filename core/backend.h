@@ -49,6 +49,7 @@ struct ergon_machine {
 	const struct ergon_topo *topo;
 	double model_idle_watts;  /* for backend_model; 0: its default */
 	double model_max_watts;
+	double hz;                /* how often it will be read, where that is known; 0: not */
 	double max_watts[ERGON_DOMAIN_COUNT]; /* plausibility guard per domain; 0: default */
 };
 
@@ -108,6 +109,7 @@ extern const struct ergon_backend *const ergon_backends[];
 /* Each ends its own file. */
 extern const struct ergon_backend ergon_backend_perf;
 extern const struct ergon_backend ergon_backend_powercap;
+extern const struct ergon_backend ergon_backend_ebpf;
 extern const struct ergon_backend ergon_backend_nvml;
 extern const struct ergon_backend ergon_backend_rocm;
 extern const struct ergon_backend ergon_backend_model;

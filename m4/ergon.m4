@@ -110,3 +110,51 @@ AS_IF([test -n "$MPICC_MPICH"], [ERGON_NOTE([tests with MPICH], [yes])],
   [ERGON_NOTE([tests with MPICH], [no (mpicc.mpich not found)])])
 AM_CONDITIONAL([HAVE_OPENMPI], [test -n "$MPICC_OPENMPI"])
 AM_CONDITIONAL([HAVE_MPICH], [test -n "$MPICC_MPICH"])])
+
+# ERGON_EBPF: --with-ebpf=yes|no|auto. A program for the kernel needs clang and bpftool at
+# build time; libbpf is opened at run time, only its headers are needed here. What counts
+# is that the tools do their work: Debian's clang finds asm/types.h only when it is told
+# where, Ubuntu's bpftool is a script that may have nothing to call.
+AC_DEFUN([ERGON_EBPF], [
+AC_ARG_WITH([ebpf],
+  [AS_HELP_STRING([--with-ebpf=yes|no|auto], [the ebpf mechanism (auto)])],
+  [], [with_ebpf=auto])
+AC_ARG_VAR([BPF_CLANG], [clang that compiles for the kernel])
+AC_ARG_VAR([BPFTOOL], [bpftool])
+ergon_ebpf_missing=
+AS_IF([test "x$with_ebpf" = xno], [ergon_ebpf_missing="--without-ebpf"], [
+  PKG_CHECK_MODULES([LIBBPF], [libbpf >= 1.0], [], [ergon_ebpf_missing="libbpf >= 1.0 not found"])
+  AC_PATH_PROGS([BPF_CLANG], [clang])
+  AC_PATH_PROGS([BPFTOOL], [bpftool], [], [$PATH:/usr/sbin:/sbin])
+  AS_IF([test -z "$ergon_ebpf_missing" && test -z "$BPF_CLANG"], [ergon_ebpf_missing="clang not found"])
+  AS_IF([test -z "$ergon_ebpf_missing" && test -z "$BPFTOOL"], [ergon_ebpf_missing="bpftool not found"])
+  AS_IF([test -z "$ergon_ebpf_missing"], [ERGON_EBPF_TRY])])
+AS_IF([test -z "$ergon_ebpf_missing"],
+  [ERGON_NOTE([ebpf], [yes: the ebpf mechanism])],
+  [AS_IF([test "x$with_ebpf" = xyes], [AC_MSG_ERROR([--with-ebpf: $ergon_ebpf_missing])])
+   ERGON_NOTE([ebpf], [no ($ergon_ebpf_missing): without the ebpf mechanism])])
+AC_SUBST([BPF_CPPFLAGS])
+AC_DEFINE_UNQUOTED([ERGON_EBPF_MISSING], ["$ergon_ebpf_missing"], [why there is no ebpf mechanism])
+AM_CONDITIONAL([HAVE_EBPF], [test -z "$ergon_ebpf_missing"])])
+
+AC_DEFUN([ERGON_EBPF_TRY], [
+AC_MSG_CHECKING([whether $BPF_CLANG and $BPFTOOL make BPF programs])
+cat >conftest.bpf.c <<_ERGON_EOF
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} records SEC(".maps");
+SEC("perf_event") int tick(void *ctx) { return ctx == 0; }
+_ERGON_EOF
+ergon_ebpf_missing="$BPF_CLANG -target bpf does not compile"
+for ergon_dir in '' "/usr/include/`$CC -print-multiarch 2>/dev/null`"; do
+  BPF_CPPFLAGS="$LIBBPF_CFLAGS${ergon_dir:+ -idirafter $ergon_dir}"
+  AS_IF([$BPF_CLANG -g -O2 -target bpf $BPF_CPPFLAGS -c conftest.bpf.c -o conftest.bpf.o >&AS_MESSAGE_LOG_FD 2>&1],
+    [ergon_ebpf_missing="$BPFTOOL gen skeleton does not work"; break])
+done
+AS_IF([$BPFTOOL gen skeleton conftest.bpf.o name conftest >conftest.skel.h 2>&AS_MESSAGE_LOG_FD &&
+       test -s conftest.skel.h], [ergon_ebpf_missing=])
+rm -f conftest.bpf.c conftest.bpf.o conftest.skel.h
+AS_IF([test -z "$ergon_ebpf_missing"], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])])])

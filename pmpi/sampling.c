@@ -78,6 +78,7 @@ static int open_all(struct sampling *s, const struct ergon_sampling_config *conf
 		sampler.adapt_to = s->sysroot;
 	s->machine.sysroot = s->sysroot;
 	s->machine.topo = s->topo;
+	s->machine.hz = config->rate.hz;
 	s->meter = ergon_meter_open(&s->machine, config->mechanism, false, err);
 	if (!s->meter || create_board(s, config, err) < 0)
 		return -1;

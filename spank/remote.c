@@ -138,6 +138,7 @@ static void open_meter(void)
 		.topo = remote.topo,
 		.model_idle_watts = conf->model_idle_watts,
 		.model_max_watts = conf->model_max_watts,
+		.hz = remote.rate.hz,
 	};
 	memcpy(remote.machine.max_watts, conf->max_watts, sizeof(conf->max_watts));
 	remote.meter = ergon_meter_open(&remote.machine, any ? conf->mechanism : remote.spec.mech,
@@ -292,11 +293,11 @@ void ergon_remote_start(spank_t sp, const char *conf_file)
 	open_machine();
 	ergon_identity_get(sp, remote.topo, &remote.id, &remote.record);
 	ergon_identity_node(sp, &remote.id, &remote.record);
-	if (remote.topo && !*remote.reason)
-		open_meter();
 	remote.rate = remote.spec.freq.hz > 0 ? remote.spec.freq : remote.conf.freq;
 	if (remote.spec.mpi && remote.spec.freq.hz <= 0)
 		remote.rate.hz = MPI_HZ;
+	if (remote.topo && !*remote.reason)
+		open_meter();
 	open_spool();
 	if (remote.spec.mpi && remote.id.regular && remote.topo)
 		open_rundir();

@@ -5,6 +5,8 @@ check_LTLIBRARIES += libergontest.la
 libergontest_la_SOURCES = \
 	tests/unit/script.c \
 	tests/unit/script.h \
+	tests/unit/standin.c \
+	tests/unit/standin.h \
 	tests/unit/tree.c \
 	tests/unit/tree.h
 libergontest_la_CPPFLAGS = $(UNIT_CPPFLAGS)

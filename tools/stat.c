@@ -194,6 +194,7 @@ static int open_meter(struct run *run, const struct options *o, struct ergon_err
 
 	if (machine_open(&run->machine, o->config, err) < 0)
 		return -1;
+	run->machine.view.hz = o->rate.hz;
 	run->meter = ergon_meter_open(&run->machine.view,
 				      automatic ? run->machine.conf.mechanism : o->mechanisms,
 				      automatic, err);

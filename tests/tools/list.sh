@@ -102,8 +102,10 @@ if "$top_srcdir/tests/standin/make-sysroot" "$tmp/standin" 100 --packages 1 2> "
 	expect_rc 3 "$ergon" list --cross-check
 	grep -q 'package0 .* 0.000 W .* DISAGREE' "$tmp/out" || fail "a stuck counter agrees"
 	expect_rc 3 "$ergon" list --cross-check --json
-	[ "$(jq -c '.cross_check | map([.channel, .other, .other_w == 0, .agree])' "$tmp/out")" = \
+	[ "$(jq -c '.cross_check | map(select(.other == "powercap") | [.channel, .other, .other_w == 0, .agree])' "$tmp/out")" = \
 		'[["package0","powercap",true,false]]' ] || fail "cross_check in JSON: $(cat "$tmp/out")"
+	jq -e '.cross_check | map(select(.other == "ebpf")) | all(.agree)' "$tmp/out" > /dev/null ||
+		fail "ebpf disagrees with perf: $(cat "$tmp/out")"
 	[ "$(jq '.cross_check[0].w | . > 99 and . < 101' "$tmp/out")" = true ] || fail "not 100 W"
 else
 	echo "not tested: cross-check against perf: $(cat "$tmp/err")"

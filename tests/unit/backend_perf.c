@@ -23,12 +23,13 @@
 
 #include "flags.h"
 #include "meter.h"
+#include "standin.h"
 #include "tree.h"
 
-#define PMU "/sys/bus/event_source/devices/power"
-#define TSC "event=0x00\n"
-#define SMI "event=0x04\n"
-#define EXACT "2.3283064365386962890625e-10\n"
+#define PMU STANDIN_PMU
+#define TSC STANDIN_TSC
+#define SMI STANDIN_SMI
+#define EXACT STANDIN_EXACT
 
 static struct tree tree;
 static struct ergon_cpu cpus[4];
@@ -62,34 +63,18 @@ static int tear_down(void **state)
 
 static void event(const char *name, const char *code, const char *scale)
 {
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), PMU "/events/%s", name);
-	tree_write(&tree, path, code);
-	snprintf(path, sizeof(path), PMU "/events/%s.scale", name);
-	tree_write(&tree, path, scale);
-	snprintf(path, sizeof(path), PMU "/events/%s.unit", name);
-	tree_write(&tree, path, "Joules\n");
+	standin_event(&tree, name, code, scale);
 }
 
 /* The msr PMU under the name of power; skips the test where it cannot be opened. */
 static void stand_in(const char *cpumask)
 {
-	struct ergon_sysroot *real = ergon_sysroot_open("/", NULL);
 	struct ergon_probe probe;
-	char type[32];
-	ssize_t len = ergon_sysroot_read_text(real, "/sys/bus/event_source/devices/msr/type",
-					      type, sizeof(type));
 
-	ergon_sysroot_close(real);
-	if (len < 0) {
+	if (!standin_write(&tree, cpumask)) {
 		print_message("no msr PMU here\n");
 		skip();
 	}
-	tree_write(&tree, PMU "/type", type);
-	if (cpumask)
-		tree_write(&tree, PMU "/cpumask", cpumask);
-	event("energy-pkg", TSC, EXACT);
 	ergon_backend_perf.probe(&m, &probe);
 	if (probe.state != ERGON_PROBE_OK) {
 		print_message("no stand-in: %s\n", probe.reason);
