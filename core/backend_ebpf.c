@@ -56,9 +56,10 @@ _Static_assert(ERGON_ENERGY_VALUES == ERGON_POWER_EVENTS, "a value per event");
 #define STALE_NS 2000000
 /* The kernel's fast clock may differ from ours by less than this. */
 #define SKEW_NS 10000
-/* How long the ring buffer lasts when nobody reads (freq=auto does so once a second), and what a record takes in it. */
+/* How long the ring buffer lasts when nobody reads; with freq=auto an idle machine is read once a second. */
 #define RING_SECONDS 2.0
 #define RING_MAX_BYTES (16u << 20)
+/* The kernel puts 8 bytes before each record. */
 #define RECORD_BYTES (sizeof(struct ergon_energy_record) + 8)
 
 /* --- libbpf, opened at run time --- */
