@@ -110,6 +110,7 @@ extern const struct ergon_backend *const ergon_backends[];
 extern const struct ergon_backend ergon_backend_perf;
 extern const struct ergon_backend ergon_backend_powercap;
 extern const struct ergon_backend ergon_backend_ebpf;
+extern const struct ergon_backend ergon_backend_hwmon;
 extern const struct ergon_backend ergon_backend_nvml;
 extern const struct ergon_backend ergon_backend_rocm;
 extern const struct ergon_backend ergon_backend_model;

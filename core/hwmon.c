@@ -160,8 +160,8 @@ static struct ergon_hwmon_sensor *known(struct ergon_hwmon *out, size_t first,
 }
 
 /* The sensors in one directory of a device ("" or "/device"). */
-static int scan_place(const struct ergon_sysroot *sr, struct ergon_hwmon *out, size_t device,
-		      const char *place)
+static int scan_place(const struct ergon_sysroot *sr, unsigned kinds, struct ergon_hwmon *out,
+		      size_t device, const char *place)
 {
 	const struct ergon_hwmon_device *dev = &out->devices[device];
 	char dir[80], **names;
@@ -176,7 +176,7 @@ static int scan_place(const struct ergon_sysroot *sr, struct ergon_hwmon *out, s
 		struct ergon_hwmon_sensor sensor = { .device = device }, *other;
 		char base[sizeof(sensor.base)];
 
-		if (!parse_value_file(names[i], &sensor))
+		if (!parse_value_file(names[i], &sensor) || !(kinds & 1u << sensor.kind))
 			continue;
 		snprintf(base, sizeof(base), "%s/%s%d", dir, prefixes[sensor.kind], sensor.index);
 		strcpy(sensor.base, base);
@@ -206,6 +206,12 @@ static int compare_sensors(const void *a, const void *b)
 
 int ergon_hwmon_scan(const struct ergon_sysroot *sr, struct ergon_hwmon *out)
 {
+	return ergon_hwmon_scan_kinds(sr, UINT_MAX, out);
+}
+
+int ergon_hwmon_scan_kinds(const struct ergon_sysroot *sr, unsigned kinds,
+			   struct ergon_hwmon *out)
+{
 	*out = (struct ergon_hwmon){ 0 };
 	if (scan_devices(sr, out) < 0)
 		return -1;
@@ -213,7 +219,8 @@ int ergon_hwmon_scan(const struct ergon_sysroot *sr, struct ergon_hwmon *out)
 		struct ergon_hwmon_device *dev = &out->devices[i];
 
 		dev->first = out->nsensors;
-		if (scan_place(sr, out, i, "") < 0 || scan_place(sr, out, i, "/device") < 0) {
+		if (scan_place(sr, kinds, out, i, "") < 0 ||
+		    scan_place(sr, kinds, out, i, "/device") < 0) {
 			ergon_hwmon_free(out);
 			errno = ENOMEM;
 			return -1;

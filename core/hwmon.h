@@ -64,10 +64,13 @@ struct ergon_hwmon {
 };
 
 /*
- * Scan. 0, or -1 + errno when the class directory cannot be listed (ENOENT:
+ * Scan for sensors of all kinds, or of those whose bit (1u << kind) is in
+ * kinds: reading labels is what takes time. 0, or -1 + errno when the class directory cannot be listed (ENOENT:
  * no sensors on this machine) or without memory. Free with ergon_hwmon_free.
  */
 int ergon_hwmon_scan(const struct ergon_sysroot *sr, struct ergon_hwmon *out);
+int ergon_hwmon_scan_kinds(const struct ergon_sysroot *sr, unsigned kinds,
+			   struct ergon_hwmon *out);
 void ergon_hwmon_free(struct ergon_hwmon *hwmon);
 
 #define ERGON_HWMON_PATH_SIZE 128

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 if HAVE_CMOCKA
 hwmon_unit_tests = \
+	tests/unit/backend_hwmon \
 	tests/unit/hwmon
 check_PROGRAMS += $(hwmon_unit_tests)
 TESTS += $(hwmon_unit_tests)
 
+tests_unit_backend_hwmon_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_backend_hwmon_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_backend_hwmon_LDADD = libergontest.la $(UNIT_LIBS) -lm
 tests_unit_hwmon_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_hwmon_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_hwmon_LDADD = libergontest.la $(UNIT_LIBS)

@@ -116,6 +116,12 @@ static void value_files_make_sensors(void **state)
 		assert_string_equal(hw.sensors[i].label, want[i].label);
 		assert_false(hw.sensors[i].average);
 	}
+	ergon_hwmon_free(&hw);
+	assert_int_equal(ergon_hwmon_scan_kinds(sr, 1u << ERGON_HWMON_FAN | 1u << ERGON_HWMON_POWER,
+						&hw), 0);
+	assert_int_equal(hw.nsensors, 2);
+	assert_int_equal(hw.sensors[0].kind, ERGON_HWMON_POWER);
+	assert_int_equal(hw.sensors[1].kind, ERGON_HWMON_FAN);
 }
 
 static void average_is_preferred_to_input(void **state)
