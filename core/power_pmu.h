@@ -29,6 +29,7 @@ struct ergon_power_unit {
 	int die;                  /* -1: the whole package */
 	int cpu;                  /* where its events are open; -1 none */
 	int leader;               /* group fd, -1 */
+	bool lone;                /* no group: one event, read without a group's frame */
 	size_t nfds;
 	int fds[ERGON_POWER_EVENTS];         /* in group order */
 	size_t event[ERGON_POWER_EVENTS];    /* which event each is */
@@ -40,6 +41,7 @@ struct ergon_power_pmu {
 	const char *source;       /* mechanism that reads */
 	uint32_t type;
 	struct ergon_power_event specs[ERGON_POWER_EVENTS];
+	bool lone;                /* only one of them is present */
 	size_t nunits;
 	struct ergon_power_unit *units;
 	size_t nchannels;
@@ -56,7 +58,7 @@ struct ergon_power_pmu {
 struct ergon_power_pmu *ergon_power_pmu_open(const struct ergon_machine *m, const char *source,
 					     struct ergon_probe *out);
 
-/* One channel of pmu in a group of its own. NULL + errno. */
+/* One channel of pmu without its group. NULL + errno. */
 struct ergon_power_pmu *ergon_power_pmu_open_single(const struct ergon_power_pmu *pmu, size_t channel);
 
 /* NULL allowed; keeps errno. */

@@ -272,6 +272,38 @@ static void domains_are_read_together(void **state)
 	ergon_meter_close(meter);
 }
 
+/* Alone or in the group, a channel is the same counter; alone no other's. */
+static void a_single_channel_is_that_channel(void **state)
+{
+	const struct ergon_channel *all, *one;
+	void *inst, *single;
+	struct ergon_error err;
+	size_t n;
+
+	(void)state;
+	stand_in("0\n");
+	event("energy-psys", SMI, "1\n");
+	inst = ergon_backend_perf.open(&m, &err);
+	assert_non_null(inst);
+	n = ergon_backend_perf.channels(inst, &all);
+	assert_int_equal(n, 2);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t raw[3] = { 0, 42, 42 };
+		bool ok[3] = { false, false, false };
+
+		single = ergon_backend_perf.open_single(inst, i);
+		assert_non_null(single);
+		assert_int_equal(ergon_backend_perf.channels(single, &one), 1);
+		assert_string_equal(one->name, all[i].name);
+		assert_int_equal(ergon_backend_perf.read(single, raw, ok), 1);
+		assert_true(ok[0] && !ok[1] && raw[1] == 42);
+		/* tsc moves, smi does not. */
+		assert_int_equal(raw[0] > 0, one->domain == ERGON_DOMAIN_PACKAGE);
+		ergon_backend_perf.close(single);
+	}
+	ergon_backend_perf.close(inst);
+}
+
 static long reads_so_far(void)
 {
 	FILE *in = fopen("/proc/self/io", "r");
@@ -595,6 +627,7 @@ int main(void)
 		TEST(dead_events_are_dropped),
 		TEST(scale_and_config_are_exact),
 		TEST(domains_are_read_together),
+		TEST(a_single_channel_is_that_channel),
 		TEST(one_system_call_reads_a_package),
 		TEST(cpus_are_placed_by_topology),
 		TEST(cpu0_may_be_offline),
