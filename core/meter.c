@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "clock.h"
 #include "delta.h"
@@ -14,6 +15,7 @@
 #define KEEPALIVE_MAX_NS 30000000000u
 #define RESCAN_FIRST_NS 1000000000u
 #define RESCAN_MAX_NS 32000000000u
+#define SETTLE_STEP_NS 5000000
 #define STALE_NS 10000000000u
 /* Readings of all parts, those of dropped duplicates included. */
 #define MAX_RAW (2 * ERGON_METER_MAX_CHANNELS)
@@ -508,6 +510,27 @@ void ergon_meter_read(struct ergon_meter *meter, struct ergon_reading *out)
 	}
 	for (size_t i = 0; i < meter->nparts; i++)
 		look_after(meter, &meter->parts[i], well_before[i], after);
+}
+
+static bool all_answered(const struct ergon_meter *meter)
+{
+	for (size_t i = 0; i < meter->nchannels; i++)
+		if (!meter->tracks[i].based)
+			return false;
+	return true;
+}
+
+bool ergon_meter_settle(struct ergon_meter *meter, unsigned ms)
+{
+	const struct timespec nap = { .tv_nsec = SETTLE_STEP_NS };
+	uint64_t end = ergon_clock_ns() + ms * UINT64_C(1000000);
+	struct ergon_reading reading;
+
+	while (!all_answered(meter) && ergon_clock_ns() < end) {
+		nanosleep(&nap, NULL);
+		ergon_meter_read(meter, &reading);
+	}
+	return all_answered(meter);
 }
 
 uint64_t ergon_meter_total_uj(const struct ergon_meter *meter, const uint64_t *counts)

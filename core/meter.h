@@ -87,6 +87,13 @@ char *ergon_meter_scope_of(const struct ergon_meter *meter, const bool *selected
  */
 void ergon_meter_read(struct ergon_meter *meter, struct ergon_reading *out);
 
+/*
+ * Read until every channel has been read once, at most ms milliseconds:
+ * sources on threads of their own (slow.h) begin after they were opened.
+ * For tools that can wait. False when some channel has not answered.
+ */
+bool ergon_meter_settle(struct ergon_meter *meter, unsigned ms);
+
 /* Sum of the channels that are in the total, in microjoules. */
 uint64_t ergon_meter_total_uj(const struct ergon_meter *meter, const uint64_t *counts);
 

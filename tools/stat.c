@@ -21,6 +21,8 @@
 #include "writer.h"
 
 #define STAT_DEFAULT_HZ 10
+/* GPU libraries take so long to start, at most but for the largest machines. */
+#define STAT_SETTLE_MS 3000
 /* How long the command waits for the first reading of the sensors at most. */
 #define WATCH_NS 100000000u
 
@@ -201,7 +203,11 @@ static int open_meter(struct run *run, const struct options *o, struct ergon_err
 	/* A site may have narrowed what auto stands for; here it never means nothing. */
 	if (!run->meter && automatic)
 		run->meter = ergon_meter_open(&run->machine.view, "model", true, err);
-	return run->meter ? 0 : -1;
+	if (!run->meter)
+		return -1;
+	/* What does not answer by then is flagged. */
+	ergon_meter_settle(run->meter, STAT_SETTLE_MS);
+	return 0;
 }
 
 static int select_channels(struct run *run, unsigned domains, struct ergon_error *err)
@@ -313,7 +319,7 @@ static int prepare(struct run *run, const struct options *o, struct ergon_error 
 	if (open_meter(run, o, err) < 0 || select_channels(run, o->domains, err) < 0 ||
 	    open_outputs(run, o, err) < 0)
 		return -1;
-	/* No thread of ours may exist when the command is forked. */
+	/* Only threads of slow sources may exist now: all signals are blocked there. */
 	if (child_fork(&run->child, o->command, err) < 0)
 		return -1;
 	run->forked = true;

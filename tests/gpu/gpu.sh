@@ -29,12 +29,13 @@ value() { jq -r "$1" "$tmp/json"; }
 
 # --- eight GPUs, one denied: 250 J of one, 4.5 J of another, RAPL at rest ---
 machine dgx-h100
+tell '1s/^/init 0 400\n/'
 cat > "$tmp/work" << 'END'
-sleep 1.5
+sleep 0.3
 sed 's/^\(gpu 0000:1b:00.0 0 0\) [0-9]*/\1 9250000/; s/^\(gpu 0000:df:00.0 0 0\) [0-9]*/\1 9004507/
 s/^\(gpu 0000:d1:00.0 0 0\) [0-9]*/\1 9999999/' "$ERGON_TEST_GPUS" > "$ERGON_TEST_GPUS.new"
 mv "$ERGON_TEST_GPUS.new" "$ERGON_TEST_GPUS"
-sleep 1.5
+sleep 1
 END
 check_exit 0 "stat with GPUs" "$ergon" stat --json "$tmp/json" -o "$tmp/csv" -- sh "$tmp/work"
 check "mechanism" [ "$(value .mechanism)" = powercap+nvml ]
@@ -43,6 +44,7 @@ check "joules of the GPUs: $(value .domains.gpu.j)" [ "$(value .domains.gpu.j)" 
 check "joules of the total: $(value .total_j)" [ "$(value .total_j)" = 254.5 ]
 check "seven GPUs" [ "$(value '.domains.gpu.instances | length')" = 7 ]
 check "250 J are gpu0's" [ "$(value '.domains.gpu.instances[0].j')" = 250 ]
+check "nothing missing" [ "$(value '.flags | length')" = 0 ]
 check "columns" grep -q 'gpu0_j,.*gpu6_j' "$tmp/csv"
 
 # --- alone, and asked for together ---
@@ -53,7 +55,7 @@ check_exit 1 "no rocm here" "$ergon" list -m powercap+rocm
 check "said" grep -q 'rocm: no AMD GPU' "$tmp/err"
 
 # --- a driver that does not answer: told by list, and the rest is measured ---
-tell 's/^gpu.*//; 1s/^/init 18 0/'
+tell 's/^init.*/init 18 0/; s/^gpu.*//'
 check_exit 0 "list with a broken driver" "$ergon" list
 check "nvml says why" grep -q '^nvml  *unsupported  *nvmlInit: Driver/library version mismatch' "$tmp/out"
 check_exit 0 "stat with a broken driver" "$ergon" stat --json "$tmp/json" -- sleep 0.3
@@ -67,7 +69,6 @@ check "RAPL goes on" grep -q 'In use: powercap\. ' "$tmp/out"
 # --- AMD: four cards of two dies ---
 machine mi250x
 cat > "$tmp/work" << 'END'
-sleep 1
 sed 's/^\(gpu 0000:d9:00.0 0 0\) [0-9]*/\1 900100000/' "$ERGON_TEST_GPUS" > "$ERGON_TEST_GPUS.new"
 mv "$ERGON_TEST_GPUS.new" "$ERGON_TEST_GPUS"
 sleep 0.6

@@ -375,6 +375,30 @@ static void counters_replace_integrated_power(void **state)
 	ergon_meter_close(meter);
 }
 
+/* A source that answers at the third reading is waited for, one that never does is not. */
+static void slow_starters_are_waited_for(void **state)
+{
+	struct ergon_channel ch = energy("gpu0", ERGON_DOMAIN_GPU, 0);
+	const uint64_t rows[] = { SCRIPT_FAIL, SCRIPT_FAIL, 900, 905 };
+	struct script late = { &ch, 1, rows, 4, 0, 0 }, never = { &ch, 1, rows, 1, 0, 0 };
+	struct ergon_meter *meter;
+	struct ergon_reading r;
+
+	(void)state;
+	meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &late }, 1, NULL);
+	assert_true(ergon_meter_settle(meter, 60000));
+	assert_int_equal(late.next, 3);
+	assert_true(ergon_meter_settle(meter, 60000));
+	assert_int_equal(late.next, 3);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.counts[0], 5);
+	assert_int_equal(r.flags, 0);
+	ergon_meter_close(meter);
+	meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &never }, 1, NULL);
+	assert_false(ergon_meter_settle(meter, 20));
+	ergon_meter_close(meter);
+}
+
 static int rescans;
 
 static void count_rescan(void *inst)
@@ -439,6 +463,7 @@ int main(void)
 		cmocka_unit_test(failures_are_told_one_by_one),
 		cmocka_unit_test(parts_are_read_together),
 		cmocka_unit_test(counters_replace_integrated_power),
+		cmocka_unit_test(slow_starters_are_waited_for),
 		cmocka_unit_test(lost_sources_are_looked_for),
 		cmocka_unit_test(late_sources_are_given_time),
 	};
