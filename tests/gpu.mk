@@ -55,3 +55,5 @@ endif
 
 dist_check_SCRIPTS += tests/gpu/gpu.sh
 TESTS += tests/gpu/gpu.sh
+dist_check_SCRIPTS += tests/mpi/gpus.sh
+TESTS += tests/mpi/gpus.sh
