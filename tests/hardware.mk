@@ -85,3 +85,8 @@ tests_fakenode_verify_LDADD = $(JANSSON_LIBS) -lm
 endif
 dist_check_SCRIPTS += tests/fakenode/faults.sh tests/fakenode/powercap.sh
 TESTS += tests/fakenode/faults.sh tests/fakenode/powercap.sh
+
+# Which test shows what: recipes.txt.
+dist_check_SCRIPTS += tests/recipes.sh
+EXTRA_DIST += tests/recipes.txt
+TESTS += tests/recipes.sh

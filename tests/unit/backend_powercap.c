@@ -421,6 +421,32 @@ static void names_are_parsed_whole(void **state)
 	}
 }
 
+/* Of a zone its name, range and counter are read; whatever else is there, broken or not, is left alone. */
+static void unrelated_files_do_not_matter(void **state)
+{
+	struct ergon_meter *meter;
+	struct ergon_reading r;
+	char path[PATH_MAX];
+
+	(void)state;
+	zone("intel-rapl:0", "package-0", 100, 262143999938);
+	tree_write(&tree, "/sys/class/powercap/intel-rapl:0/enabled", "");
+	tree_write(&tree, "/sys/class/powercap/intel-rapl:0/constraint_0_max_power_uw", "-1\n");
+	tree_write(&tree, "/sys/class/powercap/intel-rapl:0/power/control", "auto\n");
+	/* Where the kernel's file answers EIO: a directory cannot be read either. */
+	tree_write(&tree, "/sys/class/powercap/intel-rapl:0/power/autosuspend_delay_ms/x", "");
+	snprintf(path, sizeof(path), "%s/sys/class/powercap/intel-rapl:0/device", tree.path);
+	assert_int_equal(symlink("../nowhere", path), 0);
+	tree_write(&tree, "/sys/class/powercap/dtpm/enabled", "1\n");
+	tree_write(&tree, "/sys/class/powercap/dtpm:0/name", "package-0\n");
+	meter = open_meter();
+	set_energy("intel-rapl:0", 350);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.flags, 0);
+	assert_int_equal(ergon_meter_total_uj(meter, r.counts), 250);
+	ergon_meter_close(meter);
+}
+
 /* A dead zone: its open file answers no more, and the entry is gone. */
 static void unregister(const char *entry)
 {
@@ -522,6 +548,7 @@ int main(void)
 		TEST(unknown_range_gives_no_wrap),
 		TEST(bad_text_is_a_gap),
 		TEST(names_are_parsed_whole),
+		TEST(unrelated_files_do_not_matter),
 		TEST(zones_are_found_again_by_what_they_are),
 		TEST(psys_alone_is_a_total_of_its_own_scope),
 		TEST(guards_come_from_the_machine),

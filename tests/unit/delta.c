@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recipes X1-X10 and table 9.1 of the counter facts, as arithmetic. */
+/* Wraps, resets, glitches and repairs as arithmetic; tests/recipes.txt says which bug of whom each is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -141,6 +141,56 @@ static void steps_of_slow_sources_are_not_glitches(void **state)
 	assert_int_equal(ergon_delta(&ch, 0, 22000000000000, S / 1000).flags, ERGON_FLAG_GLITCH);
 }
 
+/*
+ * Numbers that other tools published as energy (tests/recipes.txt), and
+ * what the two readings behind them mean.
+ */
+static void published_numbers_come_out_right(void **state)
+{
+	const struct ergon_channel esu14 = uj_channel(262144000000, 2000);
+	const struct ergon_channel perf14 = { .unit_j = 0x1p-32, .repair = 1ull << 50, .max_watts = 2000 };
+	const struct ergon_channel never = uj_channel(0, 5000);
+	const struct {
+		const char *row;
+		const struct ergon_channel *ch;
+		uint64_t prev, cur, dt_s;
+		uint64_t counts;
+		unsigned flags;
+	} cases[] = {
+		/* -250769 J over a minute */
+		{ "4", &esu14, 250800000000, 31000000, 60, 11375000000, 0 },
+		/* 248923 J at 1546 s, 30811 J at 1795 s: 292955 J in all, at 2000 W even one wrap more */
+		{ "7", &esu14, 248923000000, 30811000000, 249, 292955000000 - 248923000000,
+		  ERGON_FLAG_WRAPPED },
+		/* 18446744073447456768 mJ */
+		{ "10", &esu14, 262100000000, 5152000, 1, 49152000, 0 },
+		/* 9.99 J less at 60 kJ is no wrap, of whatever width such a value might suggest */
+		{ "17", &esu14, 60000000000, 59990010000, 1, 0, ERGON_FLAG_RESET },
+		/* The kernel adds without its wrap: the count falls by 262144 J less 100 J */
+		{ "19", &perf14, 300000ull << 32, (300000ull - 262144 + 100) << 32, 1, 100ull << 32,
+		  ERGON_FLAG_REPAIRED },
+		{ "19", &perf14, 300000ull << 32, 1, 1, 0, ERGON_FLAG_RESET },
+		/* 22 MJ, then 200 J, then 22 MJ again */
+		{ "61", &never, 22000000000000, 200000000, 1, 0, ERGON_FLAG_RESET },
+		{ "61", &never, 200000000, 22000000000000, 1, 0, ERGON_FLAG_GLITCH },
+		/* Slurm's NO_VAL64 as a reading, and back */
+		{ "69", &never, 1000, 0xfffffffffffffffeull, 1, 0, ERGON_FLAG_GLITCH },
+		{ "69", &never, 0xfffffffffffffffeull, 1000, 1, 0, ERGON_FLAG_RESET },
+		/* One less */
+		{ "71", &never, 1000, 999, 1, 0, ERGON_FLAG_RESET },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ergon_delta d = ergon_delta(cases[i].ch, cases[i].prev, cases[i].cur,
+						   cases[i].dt_s * S);
+
+		if (d.counts != cases[i].counts || d.flags != cases[i].flags)
+			fail_msg("row %s: %llu counts, flags %x", cases[i].row,
+				 (unsigned long long)d.counts, d.flags);
+	}
+}
+
 static void microjoules_round_to_nearest(void **state)
 {
 	(void)state;
@@ -163,6 +213,7 @@ int main(void)
 		cmocka_unit_test(long_gaps_are_lower_bounds),
 		cmocka_unit_test(repeats_within_one_update_are_not_glitches),
 		cmocka_unit_test(steps_of_slow_sources_are_not_glitches),
+		cmocka_unit_test(published_numbers_come_out_right),
 		cmocka_unit_test(microjoules_round_to_nearest),
 	};
 

@@ -169,6 +169,34 @@ static void coarse_counters_are_not_stale(void **state)
 	ergon_meter_close(meter);
 }
 
+/*
+ * X22: 500 W at 1000 Hz on a counter that moves each 976 us, read in pairs:
+ * most second reads repeat, some reads see two steps, and nothing is lost or flagged.
+ */
+static void repeats_at_1000_hz_add_up(void **state)
+{
+	const int64_t update_ns = 976000, start_ns = 100 * S;
+	int repeats = 0;
+
+	(void)state;
+	open_source(ERGON_DOMAIN_PACKAGE, 1e-6, 1000000);
+	for (int ms = 1; ms <= 1000; ms++) {
+		for (int twice = 0; twice < 2; twice++) {
+			uint64_t before = source.value;
+			int64_t now = start_ns + ms * S / 1000 + twice * 1000;
+
+			pass(now - monotonic_ns);
+			source.value = 1000000 + (uint64_t)((now - start_ns) / update_ns) * 488000;
+			repeats += source.value == before;
+			ergon_meter_read(meter, &r);
+			assert_int_equal(r.flags, 0);
+		}
+	}
+	assert_true(repeats >= 900);
+	assert_int_equal(r.counts[0], S / update_ns * 488000);
+	ergon_meter_close(meter);
+}
+
 static void a_suspend_is_a_gap_and_no_energy(void **state)
 {
 	uint64_t before;
@@ -293,6 +321,7 @@ int main(void)
 		cmocka_unit_test(a_counter_that_stands_still_is_stale),
 		cmocka_unit_test(only_what_never_rests_can_be_stale),
 		cmocka_unit_test(coarse_counters_are_not_stale),
+		cmocka_unit_test(repeats_at_1000_hz_add_up),
 		cmocka_unit_test(a_suspend_is_a_gap_and_no_energy),
 		cmocka_unit_test(preemption_is_no_suspend),
 		cmocka_unit_test(what_was_lost_and_found_lower_is_reset),
