@@ -47,7 +47,9 @@ static void usage(FILE *out)
 		"\n"
 		"A counter of another package costs an interrupt there: `taskset -c CPU ergon bench`\n"
 		"tells what CPU pays. JITTER: how far the distance of two samples is from the asked\n"
-		"one. MISSED: samples that the asked rate would have had more.\n"
+		"one. MISSED: samples that the asked rate would have had more. CPU: of this program;\n"
+		"what a kernel does by itself for ebpf, or a thread for slow sources, is not part of\n"
+		"a reading.\n"
 		"\n"
 		"Exit status: 0 something was measured, 1 nothing or failure, 2 wrong usage.\n",
 		ERGON_HZ_MIN, ERGON_HZ_MAX, BENCH_DEFAULT_HZ, BENCH_DEFAULT_S,

@@ -60,6 +60,8 @@ static void print_rates(FILE *out, const struct bench_result *r, const struct be
 
 void bench_print_text(const struct bench_result *r, FILE *out)
 {
+	unsigned missing = 0;
+
 	fprintf(out, "%ld CPU%s, %s; sampling at %g Hz for %g s\n", r->cpus, r->cpus == 1 ? "" : "s",
 		r->kernel, r->hz, r->seconds);
 	for (size_t i = 0; i < r->n; i++) {
@@ -70,10 +72,14 @@ void bench_print_text(const struct bench_result *r, FILE *out)
 			print_rates(out, r, one);
 		}
 	}
-	for (size_t i = 0; i < r->n; i++)
-		if (!is_ok(&r->ones[i]))
-			fprintf(out, "\n%s not measured: %s: %s\n", r->ones[i].backend->name,
-				ergon_probe_word(r->ones[i].probe.state), r->ones[i].probe.reason);
+	for (size_t i = 0; i < r->n; i++) {
+		const struct bench_one *one = &r->ones[i];
+
+		if (is_ok(one))
+			continue;
+		fprintf(out, "%s%s not measured: %s: %s\n", missing++ ? "" : "\n", one->backend->name,
+			ergon_probe_word(one->probe.state), one->probe.reason);
+	}
 }
 
 /* --- JSON --- */
