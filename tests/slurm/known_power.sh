@@ -54,6 +54,20 @@ if [ "$(nproc)" -gt 1 ]; then
 	same "job + other + unallocated" "$(records | field node_uj)" "$parts"
 fi
 
+# Read in the kernel: root's slurmstepd loads the program, for an ordinary user's step too.
+if ERGON_SYSROOT=$D/sysroot "$ergon" list -m ebpf >/dev/null 2>&1; then
+	forget_records
+	setpriv --reuid=65534 --regid=65534 --clear-groups \
+		srun -N1 -n1 --energy=ebpf,freq=1000 sh -c 'sleep 2; ls -l /proc/self/fd' >"$D/fds" || fail "srun by ebpf failed"
+	wait_records 1
+	check "100 W within 0.5 %" watts_are 100 0.5 < <(records)
+	same "mechanism" ebpf "$(records | field mechanism)"
+	check "at least 1000 samples" test "$(records | field samples)" -ge 1000
+	check "the task sees none of it" sh -c '! grep -E "bpf|perf" "$1"' sh "$D/fds"
+else
+	echo "not tested: ebpf: $(ERGON_SYSROOT=$D/sysroot "$ergon" list -m ebpf 2>&1 | grep ebpf:)"
+fi
+
 # A second mechanism that tells something else shows in the record, the first is kept.
 forget_records
 package=$(srun -N1 -n1 cat /sys/devices/system/cpu/cpu0/topology/physical_package_id)
