@@ -23,7 +23,10 @@ static bool counter_is_invariant(void)
 
 void ergon_stamp_init(struct ergon_stamp *s)
 {
-	*s = (struct ergon_stamp){ .usable = counter_is_invariant() };
+	*s = (struct ergon_stamp){
+		.usable = counter_is_invariant(),
+		.asleep_ns = ergon_clock_asleep_ns(),
+	};
 	s->first_ticks = s->ticks = ergon_ticks();
 	s->first_ns = s->ns = ergon_clock_ns();
 }
@@ -35,6 +38,10 @@ uint64_t ergon_stamp_sync(struct ergon_stamp *s)
 
 	if (!s->usable || ns - s->first_ns < RATE_NS)
 		return ns;
+	if (ergon_clock_slept_ns(s->asleep_ns)) {
+		ergon_stamp_init(s);
+		return ns;
+	}
 	if (ticks <= s->first_ticks) {
 		/* The counter went backwards: not what it claims to be. */
 		s->usable = false;

@@ -4,7 +4,9 @@
  * has an invariant time stamp counter a stamp costs half a clock_gettime;
  * the counter is tied to the clock anew at each ergon_stamp_sync, and a
  * stamp that is too far from the last tie (or before it: another CPU, a
- * migrated VM) reads the clock instead. Elsewhere a stamp is the clock.
+ * migrated VM) reads the clock instead. Elsewhere a stamp is the clock. The
+ * counter may run on in a suspend, in which the clock stands still: its rate
+ * is then measured anew.
  */
 #ifndef ERGON_STAMP_H
 #define ERGON_STAMP_H
@@ -20,6 +22,7 @@ struct ergon_stamp {
 	uint64_t reach;           /* ticks after it in which the counter is used; 0: never */
 	uint64_t scale;           /* ns per tick, times 2^32 */
 	uint64_t first_ticks, first_ns; /* at the first tie: the rate is measured from there */
+	int64_t asleep_ns;        /* ergon_clock_asleep_ns() at the first tie */
 	bool usable;
 };
 

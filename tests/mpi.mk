@@ -3,7 +3,8 @@
 if HAVE_CMOCKA
 mpi_unit_tests = \
 	tests/unit/attrib \
-	tests/unit/rankcsv
+	tests/unit/rankcsv \
+	tests/unit/stamp
 check_PROGRAMS += $(mpi_unit_tests)
 TESTS += $(mpi_unit_tests)
 
@@ -11,6 +12,11 @@ tests_unit_attrib_SOURCES = tests/unit/attrib.c pmpi/attrib.c
 tests_unit_attrib_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_attrib_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_attrib_LDADD = $(UNIT_LIBS) -lm
+tests_unit_stamp_SOURCES = tests/unit/stamp.c pmpi/stamp.c
+tests_unit_stamp_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_stamp_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_stamp_LDADD = $(UNIT_LIBS)
+tests_unit_stamp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
 tests_unit_rankcsv_SOURCES = tests/unit/rankcsv.c pmpi/rankcsv.c
 tests_unit_rankcsv_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_rankcsv_CFLAGS = $(UNIT_CFLAGS)
