@@ -348,50 +348,80 @@ struct discovery {
 	struct rocm *rocm;
 };
 
-/* hwmon's power file of a device: average, else of the moment; -1. */
-static int open_power(const struct ergon_machine *m, const char *address)
+/* The first hwmon directory of a device; "" when it has none. */
+static void find_hwmon(const struct ergon_machine *m, const char *address, char *dir, size_t size)
 {
-	static const char *const files[] = { "power1_average", "power1_input" };
-	char dir[128], path[256], **names;
+	char path[128], **names;
 	ssize_t n;
-	int fd = -1;
 
-	snprintf(dir, sizeof(dir), AMDGPU "/%s/hwmon", address);
-	n = ergon_sysroot_list(m->sysroot, dir, &names);
-	for (ssize_t i = 0; i < n && fd < 0; i++) {
-		for (size_t f = 0; f < sizeof(files) / sizeof(files[0]) && fd < 0; f++) {
-			snprintf(path, sizeof(path), "%s/%.64s/%s", dir, names[i], files[f]);
-			fd = ergon_sysroot_open_file(m->sysroot, path, O_RDONLY);
-		}
-	}
+	*dir = '\0';
+	snprintf(path, sizeof(path), AMDGPU "/%s/hwmon", address);
+	n = ergon_sysroot_list(m->sysroot, path, &names);
+	if (n > 0)
+		snprintf(dir, size, "%s/%.64s", path, names[0]);
 	if (n >= 0)
 		ergon_sysroot_free_list(names);
+}
+
+/* Its power file: average, else of the moment; -1. */
+static int open_power(const struct ergon_machine *m, const char *hwmon)
+{
+	static const char *const files[] = { "power1_average", "power1_input" };
+	char path[256];
+	int fd = -1;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && fd < 0; i++) {
+		snprintf(path, sizeof(path), "%s/%s", hwmon, files[i]);
+		fd = ergon_sysroot_open_file(m->sysroot, path, O_RDONLY);
+	}
 	return fd;
+}
+
+/* Graphics of a processor: it has the north bridge's voltage, and its power is the package's. */
+static bool is_processor(const struct ergon_machine *m, const char *hwmon)
+{
+	char path[256], label[32];
+
+	snprintf(path, sizeof(path), "%s/in1_label", hwmon);
+	return ergon_sysroot_read_text(m->sysroot, path, label, sizeof(label)) > 0 &&
+	       strcmp(label, "vddnb") == 0;
+}
+
+static unsigned long device_id(const struct ergon_machine *m, const char *address)
+{
+	char path[128], text[32];
+
+	snprintf(path, sizeof(path), AMDGPU "/%s/device", address);
+	if (ergon_sysroot_read_text(m->sysroot, path, text, sizeof(text)) <= 0)
+		return 0;
+	return strtoul(text, NULL, 16);
 }
 
 static void add_device(const struct ergon_machine *m, const char *address, struct discovery *d)
 {
-	struct found *f = &d->gpus[d->n];
-	char path[128], text[32];
-	unsigned long id = 0;
+	struct found f = { .power_fd = -1 };
+	char hwmon[200];
+	unsigned long id;
 	uint64_t uw;
 
-	*f = (struct found){ .power_fd = -1 };
-	if (!ergon_pci_parse(address, &f->gpu.pci))
+	if (!ergon_pci_parse(address, &f.gpu.pci))
 		return; /* "bind", "module", ... */
-	if (d->n == ERGON_GPU_MAX - 1) {
-		ergon_drop(&d->drops, address, "more than %d GPUs", ERGON_GPU_MAX - 1);
+	find_hwmon(m, address, hwmon, sizeof(hwmon));
+	if (is_processor(m, hwmon)) {
+		ergon_drop(&d->drops, address, "the processor's own graphics");
 		return;
 	}
-	snprintf(path, sizeof(path), AMDGPU "/%s/device", address);
-	if (ergon_sysroot_read_text(m->sysroot, path, text, sizeof(text)) > 0)
-		id = strtoul(text, NULL, 16);
+	if (d->n == ERGON_GPU_MAX) {
+		ergon_drop(&d->drops, address, "more than %d GPUs", ERGON_GPU_MAX);
+		return;
+	}
+	id = device_id(m, address);
 	for (size_t i = 0; i < sizeof(two_dies) / sizeof(two_dies[0]); i++)
-		f->two_dies |= id == two_dies[i];
-	snprintf(f->gpu.what, sizeof(f->gpu.what), "AMD 0x%04lx", id);
-	f->power_fd = open_power(m, address);
-	f->draws = f->power_fd >= 0 && ergon_fd_read_u64(f->power_fd, &uw) == 0 && uw > 0;
-	d->n++;
+		f.two_dies |= id == two_dies[i];
+	snprintf(f.gpu.what, sizeof(f.gpu.what), "AMD 0x%04lx", id);
+	f.power_fd = open_power(m, hwmon);
+	f.draws = f.power_fd >= 0 && ergon_fd_read_u64(f.power_fd, &uw) == 0 && uw > 0;
+	d->gpus[d->n++] = f;
 }
 
 static int compare(const void *a, const void *b)

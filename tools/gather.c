@@ -81,6 +81,8 @@ static const struct rule {
 	{ COPY, "/proc/driver/nvidia/gpus/*/information" },
 	{ COPY, "/sys/bus/pci/drivers/amdgpu/*:*/vendor" },
 	{ COPY, "/sys/bus/pci/drivers/amdgpu/*:*/device" },
+	{ COPY, "/sys/bus/pci/drivers/amdgpu/*:*/hwmon/*/power1_*" },
+	{ COPY, "/sys/bus/pci/drivers/amdgpu/*:*/hwmon/*/in1_label" },
 	{ TOUCH, "/dev/nvidiactl" },
 	{ TOUCH, "/dev/nvidia[0-9]*" },
 	{ TOUCH, "/dev/kfd" },

@@ -164,6 +164,29 @@ static void second_dies_are_left_out(void **state)
 	ergon_meter_close(meter);
 }
 
+/* An APU's power is that of its package, which has a meter of its own. */
+static void graphics_of_processors_are_left_out(void **state)
+{
+	const struct ergon_dropped *dropped;
+	const struct ergon_channel *channels;
+	struct ergon_meter *meter;
+	struct ergon_probe out;
+
+	(void)state;
+	card("0000:0c:00.0", "0x164e\n", "power1_input", "31000000\n");
+	tree_write(&stage.tree, "/sys/bus/pci/drivers/amdgpu/0000:0c:00.0/hwmon/hwmon7/in1_label", "vddnb\n");
+	assert_int_equal(probe(&out), ERGON_PROBE_ABSENT);
+	card("0000:03:00.0", "0x73bf\n", "power1_average", "18000000\n");
+	tree_write(&stage.tree, "/sys/bus/pci/drivers/amdgpu/0000:03:00.0/hwmon/hwmon7/in1_label", "vddgfx\n");
+	meter = gpu_stage_meter(&stage, "rocm");
+	assert_int_equal(ergon_meter_channels(meter, &channels), 1);
+	assert_string_equal(channels[0].id, "pci 0000:03:00.0");
+	assert_int_equal(ergon_meter_dropped(meter, &dropped), 1);
+	assert_string_equal(dropped[0].what, "0000:0c:00.0");
+	assert_string_equal(dropped[0].why, "the processor's own graphics");
+	ergon_meter_close(meter);
+}
+
 static void without_power_every_other_die_counts(void **state)
 {
 	const struct ergon_channel *channels;
@@ -238,6 +261,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(no_gpu_is_absence, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(amd_smi_is_preferred, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(second_dies_are_left_out, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(graphics_of_processors_are_left_out, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_power_every_other_die_counts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(power_stands_in, set_up, tear_down),
 	};
