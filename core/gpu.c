@@ -220,7 +220,7 @@ static struct work *work_new(const struct ergon_gpu_vendor *vendor, void *lib, s
 static struct ergon_slow *start_thread(struct work *w, struct ergon_error *err)
 {
 	struct ergon_slow_config config = {
-		.period_ns = PERIOD_NS, .hold_ns = HOLD_NS, .n = w->n,
+		.calls_library = true, .period_ns = PERIOD_NS, .hold_ns = HOLD_NS, .n = w->n,
 		.begin = begin, .read = read_all, .end = end, .release = release, .arg = w,
 	};
 	enum ergon_slow_kind kinds[ERGON_GPU_MAX];

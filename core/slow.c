@@ -174,7 +174,8 @@ struct ergon_slow *ergon_slow_start(const struct ergon_slow_config *config,
 	memcpy(slow->kinds, config->kinds, config->n * sizeof(*slow->kinds));
 	slow->start_ns = ergon_clock_ns();
 	slow->config.release = config->release;
-	rc = ergon_thread_create(&slow->thread, run, slow);
+	rc = config->calls_library ? ergon_thread_create_for_library(&slow->thread, run, slow) :
+				     ergon_thread_create(&slow->thread, run, slow);
 	if (rc == 0)
 		return slow;
 	slow->config.release = NULL;

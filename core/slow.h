@@ -34,6 +34,7 @@ typedef void ergon_slow_read_f(void *arg, uint64_t *raw, bool *ok, uint64_t *t_n
 
 struct ergon_slow_config {
 	const char *thread_name;  /* at most 15 characters */
+	bool calls_library;       /* the thread gets the stack for other people's code (thread.h) */
 	uint64_t period_ns;       /* between the starts of two readings */
 	uint64_t first_ns;        /* the first period; each is twice the one before until
 				   * period_ns is reached. 0: period_ns from the start */

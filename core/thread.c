@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define THREAD_STACK (256u * 1024u)
+#define LIBRARY_STACK (8u * 1024u * 1024u)
 #define SLICE_NS 100000u
 
 /* The kernel's struct sched_attr, first version; new C libraries have it, old ones not. */
@@ -22,7 +23,7 @@ struct slice_attr {
 	uint64_t period_ns;
 };
 
-int ergon_thread_create(pthread_t *thread, void *(*fn)(void *), void *arg)
+static int create(pthread_t *thread, size_t stack, void *(*fn)(void *), void *arg)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;
@@ -31,7 +32,7 @@ int ergon_thread_create(pthread_t *thread, void *(*fn)(void *), void *arg)
 	rc = pthread_attr_init(&attr);
 	if (rc)
 		return rc;
-	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	pthread_attr_setstacksize(&attr, stack);
 	/* A new thread inherits the mask: there is no moment without it. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -42,6 +43,16 @@ int ergon_thread_create(pthread_t *thread, void *(*fn)(void *), void *arg)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return rc;
+}
+
+int ergon_thread_create(pthread_t *thread, void *(*fn)(void *), void *arg)
+{
+	return create(thread, THREAD_STACK, fn, arg);
+}
+
+int ergon_thread_create_for_library(pthread_t *thread, void *(*fn)(void *), void *arg)
+{
+	return create(thread, LIBRARY_STACK, fn, arg);
 }
 
 void ergon_thread_ask_short_slices(void)

@@ -12,6 +12,12 @@
 int ergon_thread_create(pthread_t *thread, void *(*fn)(void *), void *arg);
 
 /*
+ * The same with the stack of 8 MiB that other people's libraries count on;
+ * what they do not touch takes no memory.
+ */
+int ergon_thread_create_for_library(pthread_t *thread, void *(*fn)(void *), void *arg);
+
+/*
  * Ask the scheduler to run the calling thread soon and briefly: the same
  * share of the CPU in slices of 0.1 ms. Linux 6.12 and later; elsewhere,
  * or when refused, nothing changes.

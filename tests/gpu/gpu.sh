@@ -79,6 +79,22 @@ check "scope" [ "$(value .scope)" = cpu+gpu ]
 # 100000 counts of a float 15.259 uJ
 check "joules: $(value .domains.gpu.j)" holds "$(value .domains.gpu.j) > 1.525899 && $(value .domains.gpu.j) < 1.525901"
 
+# --- a card that hwmon knows too: its counter is taken, the other card's power stays ---
+machine mi250x
+rm -rf "$tmp/machine"
+cp -R "$top_srcdir/tests/sysroots/amdgpu-workstation" "$tmp/machine"
+chmod -R u+w "$tmp/machine"
+mkdir -p "$tmp/machine/dev" "$tmp/machine/sys/bus/pci/drivers/amdgpu/0000:03:00.0"
+: > "$tmp/machine/dev/kfd"
+echo 0x73bf > "$tmp/machine/sys/bus/pci/drivers/amdgpu/0000:03:00.0/device"
+echo 'gpu 0000:03:00.0 0 0 7000 0 0' > "$tmp/gpus"
+check_exit 0 "list with two mechanisms for a card" "$ergon" list --json
+cp "$tmp/out" "$tmp/json"
+check "both are in use" [ "$(value .mechanism)" = powercap+hwmon+rocm ]
+check "the counter is taken" [ "$(value '.channels[] | select(.id == "pci 0000:03:00.0").source')" = rocm ]
+check "the other card" [ "$(value '.channels[] | select(.id == "pci 0000:09:00.0").source')" = hwmon ]
+check "told" grep -q 'tells only power; rocm counts energy' "$tmp/json"
+
 # --- device files that only root may open: a permission ---
 as_user=
 if [ "$(id -u)" -eq 0 ]; then

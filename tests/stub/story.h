@@ -34,7 +34,7 @@ struct story {
 
 void story_read(struct story *story);
 
-/* Note a call; init takes as long as the story says. */
+/* Note a call; init takes as long as the story says, and 1 MiB of stack, as vendors' code may. */
 void story_note(const char *call);
 void story_take_time(const struct story *story);
 
