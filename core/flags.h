@@ -12,7 +12,7 @@
 #define ERGON_FLAG_TABLE(X) \
 	X(WRAPPED,   "wrapped?",  "longer than one wrap at full power: a lower bound") \
 	X(RESET,     "reset",     "the counter was reset: the interval is lost") \
-	X(GAP,       "gap",       "a reading failed: the interval is merged or lost") \
+	X(GAP,       "gap",       "a reading failed (merged or lost), or the machine slept (lost)") \
 	X(REPAIRED,  "repaired",  "a negative perf delta was corrected by 2^32 raw units") \
 	X(GLITCH,    "glitch",    "more power than the domain can draw: dropped") \
 	X(ESTIMATED, "estimated", "computed from a model, not measured") \
