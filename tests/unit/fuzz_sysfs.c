@@ -18,6 +18,7 @@
 #include "tree.h"
 
 #define ZONES "/sys/class/powercap/"
+#define HWMON "/sys/class/hwmon/hwmon"
 #define PMU "/sys/bus/event_source/devices/power/"
 
 static const struct {
@@ -35,6 +36,23 @@ static const struct {
 	{ ZONES "intel-rapl:1/max_energy_range_uj", "18446744073709551615\n" },
 	{ ZONES "intel-rapl-mmio:0/name", "package-0\n" },
 	{ ZONES "intel-rapl-mmio:0/energy_uj", "131000000000\n" },
+	{ HWMON "0/name", "apm_xgene\n" },
+	{ HWMON "0/power1_label", "CPU power\n" },
+	{ HWMON "1/name", "apm_xgene\n" },
+	{ HWMON "1/power1_label", "CPU power\n" },
+	{ HWMON "1/device/numa_node", "1\n" },
+	{ HWMON "2/name", "power_meter\n" },
+	{ HWMON "2/power1_oem_info", "Grace Power Socket 1\n" },
+	{ HWMON "2/power1_average_interval", "50\n" },
+	{ HWMON "3/device/name", "power_meter\n" },
+	{ HWMON "3/device/power1_oem_info", "Grace Power Socket 0\n" },
+	{ HWMON "4/name", "amd_energy\n" },
+	{ HWMON "4/energy1_label", "Esocket0\n" },
+	{ HWMON "4/energy2_label", "Esocket1\n" },
+	{ HWMON "4/energy3_label", "Esocket2\n" },
+	{ HWMON "5/name", "amdgpu\n" },
+	{ "/sys/devices/system/node/node0/cpulist", "0\n" },
+	{ "/sys/devices/system/node/node1/cpulist", "1\n" },
 	/* A type no kernel has: the text is read, nothing is opened. */
 	{ PMU "type", "4294967295\n" },
 	{ PMU "cpumask", "0-1,3\n" },
@@ -42,6 +60,13 @@ static const struct {
 	{ PMU "events/energy-pkg.scale", "2.3283064365386962890625e-10\n" },
 	{ PMU "events/energy-pkg.unit", "Joules\n" },
 	{ "/proc/stat", "cpu 1 2 3 4 5 6 7 8\ncpu0 1 2 3 4 5 6 7 8\ncpu1 1 2 3 4 5 6 7 8 9 10\n" },
+};
+
+/* Left alone: hwmon asks these on a thread, and does not wait long for the answer. */
+static const char *const values[] = {
+	HWMON "0/power1_input", HWMON "1/power1_input", HWMON "2/power1_average",
+	HWMON "3/device/power1_average", HWMON "4/energy1_input", HWMON "4/energy2_input",
+	HWMON "4/energy3_input", HWMON "5/power1_average",
 };
 
 #define NFILES (sizeof(files) / sizeof(files[0]))
@@ -122,6 +147,8 @@ static void any_text_is_answered(void **state)
 	m.sysroot = tree_open(&tree);
 	for (size_t f = 0; f < NFILES; f++)
 		tree_write(&tree, files[f].path, files[f].text);
+	for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++)
+		tree_write(&tree, values[v], "60000000\n");
 	for (long round = 0; round < rounds; round++) {
 		size_t f = random_below(NFILES);
 

@@ -166,6 +166,45 @@ static void power_becomes_energy(void **state)
 	ergon_slow_stop(slow);
 }
 
+/* X19: 100, 200, 100 W at 0, 1 and 10 s; then silence. */
+static void answer_unevenly(void *arg, uint64_t *raw, bool *ok, uint64_t *t_ns)
+{
+	static const uint64_t watts[] = { 100, 200, 100 }, at_ms[] = { 0, 1000, 10000 };
+	struct source *s = arg;
+	int i = s->reads;
+
+	if (i < 3) {
+		if (i == 0)
+			s->last_ns = t_ns[0];
+		ok[0] = true;
+		raw[0] = watts[i] * W;
+		t_ns[0] = s->last_ns + at_ms[i] * MS;
+	}
+	s->reads++;
+}
+
+static void uneven_power_is_integrated_by_trapezoids(void **state)
+{
+	struct source s = { .value = 0 };
+	const enum ergon_slow_kind kind = ERGON_SLOW_POWER;
+	const struct ergon_slow_config config = {
+		.thread_name = "test", .period_ns = 2 * MS, .hold_ns = 1000 * MS,
+		.n = 1, .kinds = &kind, .read = answer_unevenly, .release = release, .arg = &s,
+	};
+	uint64_t raw = 0, start_ns = ergon_clock_ns();
+	struct ergon_slow *slow = ergon_slow_start(&config, NULL);
+	bool ok;
+
+	(void)state;
+	assert_non_null(slow);
+	WAIT_FOR(s.reads > 3);
+	assert_int_equal(ergon_slow_latest(slow, &raw, &ok), 1);
+	/* 150 + 1350 J, and 100 W from the start to the first reading. */
+	assert_true(raw >= 1500 * W);
+	assert_true(raw <= 1500 * W + (s.last_ns - start_ns) / 1000 * 100);
+	ergon_slow_stop(slow);
+}
+
 /* Between readings power is held; a lower reading does not turn energy back. */
 static void energy_never_runs_backwards(void **state)
 {
@@ -288,6 +327,7 @@ int main(void)
 		cmocka_unit_test(before_the_first_answer_there_is_nothing),
 		cmocka_unit_test(a_hanging_source_holds_nobody_up),
 		cmocka_unit_test(power_becomes_energy),
+		cmocka_unit_test(uneven_power_is_integrated_by_trapezoids),
 		cmocka_unit_test(energy_never_runs_backwards),
 		cmocka_unit_test(old_values_are_no_values),
 		cmocka_unit_test(the_first_readings_may_come_sooner),
