@@ -13,3 +13,6 @@ tests_unit_hwmon_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_hwmon_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_hwmon_LDADD = libergontest.la $(UNIT_LIBS)
 endif
+
+dist_check_SCRIPTS += tests/stat/hwmon.sh
+TESTS += tests/stat/hwmon.sh
