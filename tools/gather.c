@@ -64,6 +64,7 @@ static const struct rule {
 	{ COPY, "/sys/devices/system/cpu/offline" },
 	{ COPY, "/sys/devices/system/cpu/possible" },
 	{ COPY, "/sys/devices/system/cpu/present" },
+	{ COPY, "/sys/devices/system/node/node*/cpulist" },
 	{ COPY, "/sys/devices/system/cpu/cpufreq/policy*/*" },
 	{ COPY, "/sys/devices/system/cpu/cpu*/cpufreq/*" },
 	{ COPY, "/sys/class/powercap/*/*" },
@@ -198,12 +199,13 @@ static void copy_link(struct gather *g, const char *path)
 
 static void act(struct gather *g, enum action action, const char *path)
 {
-	if (ergon_sysroot_access(g->sysroot, path, F_OK) < 0)
-		return;
-	if (action == COPY)
-		copy(g, path);
-	else if (action == LINK)
+	/* A link may point nowhere and still tell a name. */
+	if (action == LINK)
 		copy_link(g, path);
+	else if (ergon_sysroot_access(g->sysroot, path, F_OK) < 0)
+		return;
+	else if (action == COPY)
+		copy(g, path);
 	else
 		write_file(g, path, "", 0, 0644);
 }
