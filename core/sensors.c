@@ -134,6 +134,17 @@ static const char *attribute_of(const struct ergon_hwmon_sensor *sensor)
 	return strrchr(sensor->base, '/') + 1;
 }
 
+/* Texts of firmware go into JSON and onto terminals: printable ASCII, whatever they were. */
+static void clean(char *text, char space)
+{
+	for (char *p = text; *p; p++) {
+		if (*p == ' ')
+			*p = space;
+		else if (*p < '!' || *p > '~')
+			*p = '?';
+	}
+}
+
 static void name_sensor(struct ergon_sensor *out, const struct ergon_hwmon *hwmon,
 			const struct ergon_hwmon_device *device,
 			const struct ergon_hwmon_sensor *sensor)
@@ -148,12 +159,12 @@ static void name_sensor(struct ergon_sensor *out, const struct ergon_hwmon *hwmo
 	if (instance >= 0)
 		snprintf(number, sizeof(number), "-%d", instance);
 	snprintf(out->name, sizeof(out->name), "%s%s.%s", device->name, number, word);
-	for (char *p = out->name; *p; p++)
-		if (*p == ' ')
-			*p = '_';
 	snprintf(out->label, sizeof(out->label), "%s", sensor->label);
 	snprintf(out->detail, sizeof(out->detail), "%s/%s_input%s%s", device->entry,
 		 attribute_of(sensor), *device->device ? " of " : "", device->device);
+	clean(out->name, '_');
+	clean(out->label, ' ');
+	clean(out->detail, ' ');
 }
 
 /* --- opening --- */
@@ -308,6 +319,7 @@ static int read_cpufreq(struct ergon_sensors *s, struct ergon_sensor *sensor, in
 				       sensor->detail, sizeof(sensor->detail));
 	else if (!s->described)
 		ergon_cpufreq_why(s->cpufreq, sensor->detail, sizeof(sensor->detail));
+	clean(sensor->detail, ' ');
 	s->described |= good;
 	return good ? 0 : ENODATA;
 }

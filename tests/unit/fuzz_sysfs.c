@@ -2,7 +2,8 @@
 /*
  * Damaged sysfs text: bytes of a good machine's files are changed at random
  * (fixed seed; FUZZ_SEED and FUZZ_ROUNDS override). Whatever they hold,
- * probing answers in words, and what opens has sound channels.
+ * probing answers in words, and what opens has sound channels; sensors have
+ * names one can print and values in bounds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,17 +12,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "meter.h"
+#include "sensors.h"
 #include "tree.h"
 
 #define ZONES "/sys/class/powercap/"
 #define HWMON "/sys/class/hwmon/hwmon"
 #define PMU "/sys/bus/event_source/devices/power/"
 
-static const struct {
+static const struct file {
 	const char *path;
 	const char *text;
 } files[] = {
@@ -71,6 +74,28 @@ static const char *const values[] = {
 
 #define NFILES (sizeof(files) / sizeof(files[0]))
 
+#define POLICY "/sys/devices/system/cpu/cpufreq/policy"
+#define HWMON "/sys/class/hwmon/hwmon"
+
+static const struct file sensor_files[] = {
+	{ POLICY "0/affected_cpus", "0 1 2 3\n" },
+	{ POLICY "0/cpuinfo_avg_freq", "2100000\n" },
+	{ POLICY "0/scaling_cur_freq", "2000000\n" },
+	{ POLICY "0/scaling_driver", "cppc_cpufreq\n" },
+	{ POLICY "4/affected_cpus", "4\n" },
+	{ POLICY "4/scaling_cur_freq", "1000000\n" },
+	{ HWMON "0/name", "coretemp\n" },
+	{ HWMON "0/temp1_label", "Package id 0\n" },
+	{ HWMON "0/temp1_input", "51000\n" },
+	{ HWMON "0/temp2_label", "Core 0\n" },
+	{ HWMON "0/temp2_input", "-50000\n" },
+	{ HWMON "1/name", "nct6798\n" },
+	{ HWMON "1/fan2_label", "CPU Fan\n" },
+	{ HWMON "1/fan2_input", "729\n" },
+};
+
+#define NSENSOR_FILES (sizeof(sensor_files) / sizeof(sensor_files[0]))
+
 static uint64_t random_state;
 
 static uint32_t random_below(uint32_t n)
@@ -79,13 +104,22 @@ static uint32_t random_below(uint32_t n)
 	return (uint32_t)(random_state >> 33) % n;
 }
 
-static void damage(const struct tree *tree, size_t f)
+/* How many rounds to go. */
+static long start_random(void)
+{
+	const char *seed = getenv("FUZZ_SEED"), *rounds = getenv("FUZZ_ROUNDS");
+
+	random_state = seed ? strtoull(seed, NULL, 10) : 20261201;
+	return rounds ? atol(rounds) : 400;
+}
+
+static void damage(const struct tree *tree, const struct file *file)
 {
 	static const char bytes[] = "0123456789-:,=xX.eE \n\t\0\xff/packgedim";
 	char text[512];
-	size_t len = strlen(files[f].text);
+	size_t len = strlen(file->text);
 
-	memcpy(text, files[f].text, len);
+	memcpy(text, file->text, len);
 	for (uint32_t n = random_below(4); n > 0; n--) {
 		char byte = bytes[random_below(sizeof(bytes) - 1)];
 		size_t at = random_below((uint32_t)len + 1);
@@ -106,7 +140,7 @@ static void damage(const struct tree *tree, size_t f)
 				text[at] = byte;
 		}
 	}
-	tree_write_bytes(tree, files[f].path, text, len);
+	tree_write_bytes(tree, file->path, text, len);
 }
 
 static void check_meter(struct ergon_meter *meter)
@@ -129,8 +163,7 @@ static void check_meter(struct ergon_meter *meter)
 
 static void any_text_is_answered(void **state)
 {
-	const char *seed = getenv("FUZZ_SEED"), *rounds_text = getenv("FUZZ_ROUNDS");
-	long rounds = rounds_text ? atol(rounds_text) : 400;
+	long rounds = start_random();
 	struct ergon_cpu cpus[2] = { { 0, 0, 0, 0 }, { 1, 1, 0, 1 } };
 	int packages[2] = { 0, 1 };
 	struct ergon_topo topo = {
@@ -142,7 +175,6 @@ static void any_text_is_answered(void **state)
 	struct tree tree;
 
 	(void)state;
-	random_state = seed ? strtoull(seed, NULL, 10) : 20261201;
 	tree_create(&tree);
 	m.sysroot = tree_open(&tree);
 	for (size_t f = 0; f < NFILES; f++)
@@ -152,7 +184,7 @@ static void any_text_is_answered(void **state)
 	for (long round = 0; round < rounds; round++) {
 		size_t f = random_below(NFILES);
 
-		damage(&tree, f);
+		damage(&tree, &files[f]);
 		for (size_t b = 0; ergon_backends[b]; b++) {
 			struct ergon_error err = { "" };
 			struct ergon_probe probe;
@@ -178,9 +210,69 @@ static void any_text_is_answered(void **state)
 	tree_destroy(&tree);
 }
 
+static void assert_printable(const char *text)
+{
+	for (; *text; text++)
+		assert_in_range(*text, ' ', '~');
+}
+
+/* How many have a value. */
+static size_t check_sensors(struct ergon_sensors *set)
+{
+	const struct ergon_sensor *list;
+	size_t n = ergon_sensors_list(set, &list), good = 0;
+	int64_t values[16];
+	int errors[16];
+
+	assert_in_range(n, 1, 5);
+	ergon_sensors_read(set, values, errors);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(*list[i].name && !strchr(list[i].name, ' '));
+		assert_printable(list[i].name);
+		assert_printable(list[i].label);
+		assert_printable(list[i].detail);
+		assert_in_range(list[i].kind, 0, ERGON_SENSOR_KINDS - 1);
+		if (list[i].cpu && list[i].kind == ERGON_SENSOR_FREQUENCY && !errors[i])
+			assert_in_range(values[i], 1, INT32_MAX);
+		good += !errors[i];
+	}
+	return good;
+}
+
+static void any_sensor_is_answered(void **state)
+{
+	long rounds = start_random(), good = 0;
+	struct ergon_sysroot *sr;
+	struct tree tree;
+
+	(void)state;
+	tree_create(&tree);
+	sr = tree_open(&tree);
+	for (size_t f = 0; f < NSENSOR_FILES; f++)
+		tree_write(&tree, sensor_files[f].path, sensor_files[f].text);
+	for (long round = 0; round < rounds; round++) {
+		const struct file *file = &sensor_files[random_below(NSENSOR_FILES)];
+		struct ergon_sensors *set;
+
+		damage(&tree, file);
+		set = ergon_sensors_open(sr, ERGON_SENSORS_ALL, geteuid(), NULL);
+		assert_non_null(set);
+		good += (long)check_sensors(set);
+		ergon_sensors_close(set);
+		if (random_below(3) > 0)
+			tree_write(&tree, file->path, file->text);
+	}
+	assert_true(good > rounds);
+	ergon_sysroot_close(sr);
+	tree_destroy(&tree);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(any_text_is_answered) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_text_is_answered),
+		cmocka_unit_test(any_sensor_is_answered),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

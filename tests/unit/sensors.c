@@ -190,6 +190,17 @@ static void names_are_unique(void **state)
 	assert_value("nct6798.temp4", ERGON_SENSOR_TEMPERATURE, 33000);
 }
 
+/* Firmware's words may hold anything. */
+static void texts_are_printable(void **state)
+{
+	(void)state;
+	device(0, "acpi\033[2J", "");
+	temp(0, 1, "Zone \xb0\t1", "30000");
+	start(ERGON_SENSORS_ALL);
+	assert_value("acpi?[2J.Zone_??1", ERGON_SENSOR_TEMPERATURE, 30000);
+	assert_string_equal(list[0].label, "Zone ??1");
+}
+
 /* Which sensor tells the CPUs' temperature, machine by machine. */
 static void the_cpu_temperature(void **state)
 {
@@ -300,6 +311,7 @@ int main(void)
 		TEST(values_come_in_thousandths),
 		TEST(names_survive_a_reboot),
 		TEST(names_are_unique),
+		TEST(texts_are_printable),
 		TEST(the_cpu_temperature),
 		TEST(bad_text_is_a_missing_value),
 		TEST(what_cannot_be_opened_is_dropped),
