@@ -33,6 +33,7 @@ mpi_scripts = \
 	tests/mpi/hosts.sh \
 	tests/mpi/endings.sh \
 	tests/mpi/keeper.sh \
+	tests/mpi/pace.sh \
 	tests/mpi/phases.sh \
 	tests/mpi/polling.sh
 dist_check_SCRIPTS += $(mpi_scripts)

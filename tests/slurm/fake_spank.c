@@ -1015,6 +1015,47 @@ static void leave_live_directory(const char *board_dir, char *live)
 	CHECK(mkdir(path, 0) == 0);
 }
 
+static void fast_mpi_step(void)
+{
+	struct ergon_error err;
+	struct ergon_board_sample a, b;
+	struct ergon_board *board;
+	uint64_t head;
+
+	load();
+	call(INIT);
+	option("model,mpi,freq=500");
+	call(INIT_POST_OPT);
+	drop();
+	call(USER_INIT);
+	board = ergon_board_map(find("ERGON_BOARD")->value, &err);
+	CHECK(board);
+	CHECK(ergon_board_info(board)->hz == 50);
+	pause_ms(500);
+	head = ergon_board_head(board);
+	CHECK(head >= 10);
+	CHECK(ergon_board_read(board, 0, &a) == 0 && ergon_board_read(board, head - 1, &b) == 0);
+	/* One sample in each 20 ms, the first at their beginning; not one more. */
+	CHECK((head - 1) * 20000000 <= b.t_ns - a.t_ns + 1000000);
+	ergon_board_close(board);
+	reclaim();
+	call(TASK_EXIT);
+	call(EXIT);
+}
+
+static void a_board_is_no_faster_than_the_site_allows(void **state)
+{
+	json_t *r;
+
+	(void)state;
+	write_conf("UserRate = 50\n");
+	in_child(fast_mpi_step);
+	r = the_record();
+	assert_int_equal(number(r, "freq_hz"), 500);
+	assert_true(number(r, "samples") + number(r, "missed") >= 250);
+	json_decref(r);
+}
+
 static void automatic_mpi_step(void)
 {
 	struct ergon_error err;
@@ -1355,6 +1396,7 @@ int main(void)
 		TEST(a_shared_node_closes),
 		TEST(clocks_may_be_set_and_machines_may_sleep),
 		TEST(the_nodes_name_is_slurms),
+		TEST(a_board_is_no_faster_than_the_site_allows),
 		TEST(an_automatic_rate_is_the_sites_and_the_ranks),
 		TEST(ranks_get_a_board_and_nothing_of_it_stays),
 		TEST(preload_is_joined_or_left_alone),
