@@ -221,11 +221,11 @@ static size_t check_sensors(struct ergon_sensors *set)
 {
 	const struct ergon_sensor *list;
 	size_t n = ergon_sensors_list(set, &list), good = 0;
-	int64_t values[16];
+	int64_t milli[16];
 	int errors[16];
 
 	assert_in_range(n, 1, 5);
-	ergon_sensors_read(set, values, errors);
+	ergon_sensors_read(set, milli, errors);
 	for (size_t i = 0; i < n; i++) {
 		assert_true(*list[i].name && !strchr(list[i].name, ' '));
 		assert_printable(list[i].name);
@@ -233,7 +233,7 @@ static size_t check_sensors(struct ergon_sensors *set)
 		assert_printable(list[i].detail);
 		assert_in_range(list[i].kind, 0, ERGON_SENSOR_KINDS - 1);
 		if (list[i].cpu && list[i].kind == ERGON_SENSOR_FREQUENCY && !errors[i])
-			assert_in_range(values[i], 1, INT32_MAX);
+			assert_in_range(milli[i], 1, INT32_MAX);
 		good += !errors[i];
 	}
 	return good;
