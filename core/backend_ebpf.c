@@ -52,8 +52,8 @@ _Static_assert(ERGON_ENERGY_VALUES == ERGON_POWER_EVENTS, "a value per event");
 #define REMEDY_KERNEL "use perf"
 
 #define DEFAULT_HZ 1000.0
-/* Twice the time in which RAPL renews its counters. */
-#define STALE_NS 2000000
+/* RAPL renews its counters every 1 ms; the clock at 1000 Hz is as old, and sometimes late. */
+#define STALE_NS 1500000
 /* The kernel's fast clock may differ from ours by less than this. */
 #define SKEW_NS 10000
 /* How long the ring buffer lasts when nobody reads; with freq=auto an idle machine is read once a second. */

@@ -33,7 +33,7 @@
 
 #define CHANNELS 16
 /* What read() grants, and a little for clocks that tick differently. */
-#define AGE_NS 2100000.0
+#define AGE_NS 1600000.0
 
 static struct tree tree;
 static pid_t burners[2];
