@@ -82,6 +82,12 @@ struct ergon_backend {
 	size_t (*read)(void *inst, uint64_t *raw, bool *ok);
 
 	/*
+	 * Flags that the last read() earns beside those of its differences
+	 * (delta.h). As cheap as read. May be NULL.
+	 */
+	unsigned (*flags)(const void *inst);
+
+	/*
 	 * Some channel has not been readable for a while, or has not moved where
 	 * it must (a file vanished, a package went offline, an index changed): find the sources again by
 	 * name and topology, open those that are back, under the same channel
@@ -111,6 +117,8 @@ extern const struct ergon_backend ergon_backend_perf;
 extern const struct ergon_backend ergon_backend_powercap;
 extern const struct ergon_backend ergon_backend_ebpf;
 extern const struct ergon_backend ergon_backend_hwmon;
+extern const struct ergon_backend ergon_backend_cray;
+extern const struct ergon_backend ergon_backend_dcmi;
 extern const struct ergon_backend ergon_backend_nvml;
 extern const struct ergon_backend ergon_backend_rocm;
 extern const struct ergon_backend ergon_backend_model;

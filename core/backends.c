@@ -14,6 +14,8 @@ const struct ergon_backend *const ergon_backends[] = {
 	&ergon_backend_powercap,
 	&ergon_backend_ebpf,
 	&ergon_backend_hwmon,
+	&ergon_backend_cray,
+	&ergon_backend_dcmi,
 	&ergon_backend_nvml,
 	&ergon_backend_rocm,
 	&ergon_backend_model,

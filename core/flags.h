@@ -24,7 +24,8 @@
 	X(NOENERGY,  "noenergy",  "no energy source could be used") \
 	X(LATE,      "late",      "sampling started after the step's first task") \
 	X(STALE,     "stale",     "the counter stood still where it should have moved") \
-	X(DISAGREE,  "disagree",  "two mechanisms differ by more than their resolution")
+	X(DISAGREE,  "disagree",  "two mechanisms differ by more than their resolution") \
+	X(DOUBTED,   "doubted",   "the source says of itself that it is not measuring")
 
 enum ergon_flag_bit {
 #define X(c, w, m) ERGON_FLAG_BIT_##c,

@@ -491,17 +491,20 @@ void ergon_meter_read(struct ergon_meter *meter, struct ergon_reading *out)
 
 	memset(meter->ok, 0, sizeof(meter->ok));
 	before = ergon_clock_ns();
+	out->flags = (meter->estimated ? ERGON_FLAG_ESTIMATED : 0) | (woken ? ERGON_FLAG_GAP : 0);
 	for (size_t i = 0; i < meter->nparts; i++) {
 		struct part *part = &meter->parts[i];
+		const struct ergon_backend *backend = part->opened.backend;
 
 		well_before[i] = part->well;
-		part->well = part->opened.backend->read(part->opened.inst, meter->raw + part->first,
-							meter->ok + part->first);
+		part->well = backend->read(part->opened.inst, meter->raw + part->first,
+					   meter->ok + part->first);
+		if (backend->flags)
+			out->flags |= backend->flags(part->opened.inst);
 	}
 	after = ergon_clock_ns();
 	out->t_ns = before + (after - before) / 2;
 	out->read_ns = after - before;
-	out->flags = (meter->estimated ? ERGON_FLAG_ESTIMATED : 0) | (woken ? ERGON_FLAG_GAP : 0);
 	for (size_t i = 0; i < meter->nchannels; i++) {
 		if (woken)
 			meter->tracks[i].based = false;

@@ -22,6 +22,7 @@
 
 #define ZONES "/sys/class/powercap/"
 #define HWMON "/sys/class/hwmon/hwmon"
+#define NODE "/sys/cray/pm_counters/"
 #define PMU "/sys/bus/event_source/devices/power/"
 
 static const struct file {
@@ -62,6 +63,12 @@ static const struct file {
 	{ PMU "events/energy-pkg", "event=0x02\n" },
 	{ PMU "events/energy-pkg.scale", "2.3283064365386962890625e-10\n" },
 	{ PMU "events/energy-pkg.unit", "Joules\n" },
+	{ NODE "freshness", "41\n" },
+	{ NODE "startup", "7\n" },
+	{ NODE "energy", "81234567 J 1733054400123456 us\n" },
+	{ NODE "cpu_energy", "9345678 J 1733054400123456 us\n" },
+	{ NODE "accel0_energy", "14234560 J 1733054400123456 us\n" },
+	{ NODE "accel_energy", "0 J\n" },
 	{ "/proc/stat", "cpu 1 2 3 4 5 6 7 8\ncpu0 1 2 3 4 5 6 7 8\ncpu1 1 2 3 4 5 6 7 8 9 10\n" },
 };
 
