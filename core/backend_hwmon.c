@@ -9,6 +9,9 @@
  * A sensor that gives no value is missing, the others go on: errors,
  * 0 where the table says so, more than the domain can draw, and the bit
  * patterns that drivers let through for "unknown".
+ *
+ * A GPU that sleeps is not woken to be measured: it draws next to nothing,
+ * which is what is told of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,6 +49,9 @@ enum {
 struct sensor {
 	struct ergon_hwmon_source source;
 	int fd;                   /* -1: gone */
+	int status;               /* of a GPU: what its runtime power management says; -1: nothing */
+	bool based;               /* last is one */
+	uint64_t last;            /* the last good value */
 	uint64_t max;             /* highest believable value, uW; of a counter UINT64_MAX - 1 */
 	atomic_int answer;        /* the last one */
 	atomic_bool out;          /* not wanted after all: not read */
@@ -74,7 +80,10 @@ struct hwmon {
 	bool *ok;
 	size_t nchannels;
 	struct ergon_channel *channels;
-	size_t *source;           /* of a channel, in raw */
+	struct source {
+		size_t raw;       /* position in raw */
+		const struct sensor *sensor;
+	} *sources;               /* of the channels */
 	struct ergon_drops drops;
 };
 
@@ -86,12 +95,26 @@ static bool is_pattern(uint64_t uw)
 	return uw == UINT32_MAX || uw == UINT32_MAX * 1000ull || uw == INT32_MAX;
 }
 
+static bool is_asleep(const struct sensor *sensor)
+{
+	static const char word[] = "suspended";
+	char text[sizeof(word)];
+
+	return sensor->status >= 0 &&
+	       pread(sensor->status, text, sizeof(text), 0) >= (ssize_t)strlen(word) &&
+	       memcmp(text, word, strlen(word)) == 0;
+}
+
 static int read_sensor(const struct sensor *sensor, uint64_t *value)
 {
 	bool counter = sensor->source.kind == ERGON_SLOW_COUNTER;
 
 	if (sensor->fd < 0)
 		return ENODEV;
+	if (is_asleep(sensor) && (!counter || sensor->based)) {
+		*value = counter ? sensor->last : 0;
+		return ANSWER_GOOD;
+	}
 	if (ergon_fd_read_u64(sensor->fd, value) < 0)
 		return errno;
 	if (*value == 0 && sensor->source.zero_is_none)
@@ -101,22 +124,31 @@ static int read_sensor(const struct sensor *sensor, uint64_t *value)
 	return ANSWER_GOOD;
 }
 
-/* Where a sensor is now; the old file stays when there is no other. */
-static void reopen(const struct group *group, struct sensor *sensor, const struct ergon_hwmon *hw)
+static void close_sensor(struct sensor *sensor)
 {
-	const struct ergon_hwmon_sensor *found;
-	char path[ERGON_HWMON_PATH_SIZE];
-	int fd = -1;
-
-	found = ergon_hwmon_find(hw, &sensor->source.device, &sensor->source.sensor);
-	if (found)
-		fd = ergon_sysroot_open_file(group->sysroot, ergon_hwmon_value_path(found, path),
-					     O_RDONLY);
-	if (fd < 0)
-		return;
 	if (sensor->fd >= 0)
 		close(sensor->fd);
+	if (sensor->status >= 0)
+		close(sensor->status);
+}
+
+/* Open the files of a sensor, as found by a scan. -1 + errno; nothing changes then. */
+static int open_files(const struct ergon_sysroot *sr, const struct ergon_hwmon_sensor *found,
+		      const char *entry, struct sensor *sensor)
+{
+	char path[ERGON_HWMON_PATH_SIZE];
+	int fd = ergon_sysroot_open_file(sr, ergon_hwmon_value_path(found, path), O_RDONLY);
+
+	if (fd < 0)
+		return -1;
+	close_sensor(sensor);
 	sensor->fd = fd;
+	sensor->status = -1;
+	if (sensor->source.domain != ERGON_DOMAIN_GPU)
+		return 0;
+	snprintf(path, sizeof(path), ERGON_HWMON_DIR "/%s/device/power/runtime_status", entry);
+	sensor->status = ergon_sysroot_open_file(sr, path, O_RDONLY);
+	return 0;
 }
 
 static void find_again(struct group *group)
@@ -125,9 +157,16 @@ static void find_again(struct group *group)
 
 	if (ergon_hwmon_scan_kinds(group->sysroot, ERGON_HWMON_SOURCE_KINDS, &hw) < 0)
 		return;
-	for (size_t i = 0; i < group->n; i++)
-		if (group->sensors[i].answer > 0)
-			reopen(group, &group->sensors[i], &hw);
+	for (size_t i = 0; i < group->n; i++) {
+		struct sensor *sensor = &group->sensors[i];
+		const struct ergon_hwmon_sensor *found = NULL;
+
+		/* An old file stays when there is no other. */
+		if (sensor->answer > 0)
+			found = ergon_hwmon_find(&hw, &sensor->source.device, &sensor->source.sensor);
+		if (found)
+			open_files(group->sysroot, found, hw.devices[found->device].entry, sensor);
+	}
 	ergon_hwmon_free(&hw);
 }
 
@@ -147,8 +186,10 @@ static void read_group(void *arg, uint64_t *raw, bool *ok, uint64_t *t_ns)
 		answer = read_sensor(sensor, &value);
 		sensor->answer = answer;
 		ok[i] = answer == ANSWER_GOOD;
-		if (ok[i])
-			raw[i] = value;
+		if (ok[i]) {
+			raw[i] = sensor->last = value;
+			sensor->based = true;
+		}
 		t_ns[i] = ergon_clock_ns();
 	}
 	eventfd_write(group->answered, 1);
@@ -161,8 +202,7 @@ static void free_group(void *arg)
 	if (!group)
 		return;
 	for (size_t i = 0; i < group->n; i++)
-		if (group->sensors[i].fd >= 0)
-			close(group->sensors[i].fd);
+		close_sensor(&group->sensors[i]);
 	if (group->answered >= 0)
 		close(group->answered);
 	ergon_sysroot_close(group->sysroot);
@@ -184,7 +224,7 @@ static void hwmon_close(void *inst)
 	free(h->raw);
 	free(h->ok);
 	free(h->channels);
-	free(h->source);
+	free(h->sources);
 	ergon_drops_free(&h->drops);
 	free(h);
 	errno = saved;
@@ -199,13 +239,11 @@ static void open_sensor(const struct ergon_machine *m, const struct ergon_hwmon_
 			struct sensor *sensor)
 {
 	double max_uw = ergon_machine_max_watts(m, source->domain) * 1e6;
-	char path[ERGON_HWMON_PATH_SIZE];
 
 	sensor->source = *source;
 	sensor->max = source->kind == ERGON_SLOW_COUNTER ? UINT64_MAX - 1 : (uint64_t)max_uw;
-	sensor->fd = ergon_sysroot_open_file(m->sysroot,
-					     ergon_hwmon_value_path(&source->sensor, path), O_RDONLY);
-	if (sensor->fd < 0) {
+	sensor->fd = sensor->status = -1;
+	if (open_files(m->sysroot, &source->sensor, source->device.entry, sensor) < 0) {
 		sensor->answer = errno;
 		sensor->out = true;
 	}
@@ -270,8 +308,8 @@ static int start_readers(struct hwmon *h, const struct ergon_machine *m,
 	h->raw = calloc(sources->n + 1, sizeof(*h->raw));
 	h->ok = calloc(sources->n + 1, sizeof(*h->ok));
 	h->channels = calloc(sources->n + 1, sizeof(*h->channels));
-	h->source = calloc(sources->n + 1, sizeof(*h->source));
-	if (!h->readers || !h->raw || !h->ok || !h->channels || !h->source)
+	h->sources = calloc(sources->n + 1, sizeof(*h->sources));
+	if (!h->readers || !h->raw || !h->ok || !h->channels || !h->sources)
 		return ergon_error_set(err, "out of memory");
 	for (size_t i = 0; i < sources->n; i++) {
 		struct group *group;
@@ -359,8 +397,9 @@ static int compare_channels(const struct ergon_channel *a, const struct ergon_ch
 
 /* Keeps channels in order; raw is where its readings are. */
 static void add_channel(struct hwmon *h, const struct ergon_machine *m,
-			const struct ergon_hwmon_source *source, size_t raw)
+			const struct sensor *sensor, size_t raw)
 {
+	const struct ergon_hwmon_source *source = &sensor->source;
 	struct ergon_channel ch = {
 		.domain = source->domain,
 		.package = source->package,
@@ -380,10 +419,10 @@ static void add_channel(struct hwmon *h, const struct ergon_machine *m,
 	ergon_hwmon_source_describe(source, ch.detail, sizeof(ch.detail));
 	for (; at > 0 && compare_channels(&ch, &h->channels[at - 1]) < 0; at--) {
 		h->channels[at] = h->channels[at - 1];
-		h->source[at] = h->source[at - 1];
+		h->sources[at] = h->sources[at - 1];
 	}
 	h->channels[at] = ch;
-	h->source[at] = raw;
+	h->sources[at] = (struct source){ raw, sensor };
 }
 
 static void name_gpus(struct hwmon *h)
@@ -412,7 +451,7 @@ static void choose_channels(struct hwmon *h, const struct ergon_machine *m, stru
 			if (sensor->out)
 				continue;
 			if (!(tally->broken & 1u << source->domain)) {
-				add_channel(h, m, source, h->readers[r].first + i);
+				add_channel(h, m, sensor, h->readers[r].first + i);
 				continue;
 			}
 			sensor->out = true;
@@ -532,9 +571,12 @@ static size_t hwmon_read(void *inst, uint64_t *raw, bool *ok)
 		ergon_slow_latest(h->readers[i].slow, h->raw + h->readers[i].first,
 				  h->ok + h->readers[i].first);
 	for (size_t i = 0; i < h->nchannels; i++) {
-		ok[i] = h->ok[h->source[i]];
+		const struct source *source = &h->sources[i];
+
+		/* A sensor that is gone is missed at once, not when its last value is old. */
+		ok[i] = h->ok[source->raw] && source->sensor->answer != ENODEV;
 		if (ok[i])
-			raw[i] = h->raw[h->source[i]];
+			raw[i] = h->raw[source->raw];
 		good += ok[i];
 	}
 	return good;

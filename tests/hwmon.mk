@@ -14,5 +14,5 @@ tests_unit_hwmon_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_hwmon_LDADD = libergontest.la $(UNIT_LIBS)
 endif
 
-dist_check_SCRIPTS += tests/stat/hwmon.sh
-TESTS += tests/stat/hwmon.sh
+dist_check_SCRIPTS += tests/fakenode/hwmon.sh tests/stat/hwmon.sh
+TESTS += tests/fakenode/hwmon.sh tests/stat/hwmon.sh

@@ -2,8 +2,9 @@
 /*
  * fakenode MOUNTPOINT LOG TOPO.XML ZONE...
  *
- * A machine whose RAPL zones move: a FUSE file system with topo.xml, proc
- * (a link to /proc), /sys/class/powercap and /control. A zone is
+ * A machine whose RAPL zones and sensors move: a FUSE file system with
+ * topo.xml, proc (a link to /proc), /sys/class/powercap, /sys/class/hwmon
+ * and /control. A zone is
  *
  *   ENTRY,NAME,UNIT_NJ,START,POWER[,FAIL]
  *
@@ -13,6 +14,9 @@
  *   START    raw counts at the start; the raw counter is 32 bits wide
  *   POWER    microwatts, or HIGH/LOW/PERIOD_MS: a square wave, high first
  *   FAIL     FROM-TO: reads fail with EIO between these ms after the start
+ *
+ * An ENTRY "hwmon2" is a sensor of the driver NAME: its energy in 64 bits
+ * (energy1_input), or for the driver amdgpu its power (power1_input).
  *
  * The counter is what the kernel computes: raw & 0xffffffff, times unit,
  * truncated to microjoules. The raw count at a time is exact integer
@@ -54,10 +58,24 @@
 
 #define ZONES_MAX 32
 #define NODES_MAX 16
-#define CLASS "/sys/class/powercap"
 #define CONTROL "/control"
 
+enum zone_file { ZONE_DIR, ZONE_NAME, ZONE_ENABLED, ZONE_RANGE, ZONE_ENERGY, ZONE_FILES };
+
+/* NULL: has no such file. */
+static const struct zone_class {
+	const char *path;
+	const char *files[ZONE_FILES];
+} powercap = {
+	"/sys/class/powercap", { "", "name", "enabled", "max_energy_range_uj", "energy_uj" }
+}, hwmon_energy = {
+	"/sys/class/hwmon", { "", "name", NULL, NULL, "energy1_input" }
+}, hwmon_power = {
+	"/sys/class/hwmon", { "", "name", NULL, NULL, "power1_input" }
+};
+
 struct zone {
+	const struct zone_class *class;
 	char entry[64];
 	char name[64];
 	uint64_t unit_nj;
@@ -81,12 +99,6 @@ struct node {
 	char path[128];
 	enum kind kind;
 	const char *text;         /* of a text or link */
-};
-
-enum zone_file { ZONE_DIR, ZONE_NAME, ZONE_ENABLED, ZONE_RANGE, ZONE_ENERGY, ZONE_FILES };
-
-static const char *const zone_files[ZONE_FILES] = {
-	"", "name", "enabled", "max_energy_range_uj", "energy_uj",
 };
 
 /* FUSE calls us with paths only. */
@@ -158,19 +170,20 @@ static const struct node *find_node(const char *path)
 /* The zone and its file that a path names at present; NULL. */
 static struct zone *find_zone(const char *path, enum zone_file *file)
 {
-	const char *entry = path + strlen(CLASS) + 1, *slash;
-
-	if (hidden || strncmp(path, CLASS "/", strlen(CLASS) + 1) != 0)
-		return NULL;
-	slash = strchrnul(entry, '/');
-	for (size_t i = 0; i < nzones; i++) {
+	for (size_t i = 0; i < nzones && !hidden; i++) {
 		struct zone *zone = &zones[i];
+		size_t len = strlen(zone->class->path);
+		const char *entry = path + len + 1, *slash;
 
+		if (strncmp(path, zone->class->path, len) != 0 || path[len] != '/')
+			continue;
+		slash = strchrnul(entry, '/');
 		if (zone->gone || strlen(zone->now) != (size_t)(slash - entry) ||
 		    strncmp(zone->now, entry, strlen(zone->now)) != 0)
 			continue;
 		for (*file = 0; *file < ZONE_FILES; (*file)++)
-			if (strcmp(zone_files[*file], *slash ? slash + 1 : "") == 0)
+			if (zone->class->files[*file] &&
+			    strcmp(zone->class->files[*file], *slash ? slash + 1 : "") == 0)
 				return zone->unlinked && *file == ZONE_ENERGY ? NULL : zone;
 	}
 	return NULL;
@@ -241,6 +254,11 @@ static bool obey(const char *line)
 
 /* --- FUSE --- */
 
+static bool is_class(const char *path)
+{
+	return strcmp(path, powercap.path) == 0 || strcmp(path, hwmon_energy.path) == 0;
+}
+
 static int fake_getattr(const char *path, struct stat *st, struct fuse_file_info *fi)
 {
 	const struct node *node = find_node(path);
@@ -258,7 +276,7 @@ static int fake_getattr(const char *path, struct stat *st, struct fuse_file_info
 		st->st_size = file == ZONE_DIR ? 0 : 4096;
 		return 0;
 	}
-	if (hidden && strcmp(path, CLASS) == 0)
+	if (hidden && is_class(path))
 		return -ENOENT;
 	switch (node->kind) {
 	case DIR_NODE:
@@ -285,14 +303,14 @@ static int list_class(const char *path, void *buf, fuse_fill_dir_t fill)
 
 	if (of && file == ZONE_DIR) {
 		for (size_t f = ZONE_NAME; f < ZONE_FILES; f++)
-			if (f != ZONE_ENERGY || !of->unlinked)
-				fill(buf, zone_files[f], NULL, 0, 0);
+			if (of->class->files[f] && (f != ZONE_ENERGY || !of->unlinked))
+				fill(buf, of->class->files[f], NULL, 0, 0);
 		return 0;
 	}
-	if (hidden || strcmp(path, CLASS) != 0)
+	if (hidden || !is_class(path))
 		return -ENOENT;
 	for (size_t i = 0; i < nzones; i++)
-		if (!zones[i].gone)
+		if (!zones[i].gone && strcmp(path, zones[i].class->path) == 0)
 			fill(buf, zones[i].now, NULL, 0, 0);
 	return 0;
 }
@@ -305,13 +323,13 @@ static int fake_readdir(const char *path, void *buf, fuse_fill_dir_t fill, off_t
 	(void)offset;
 	(void)fi;
 	(void)flags;
-	if (strncmp(path, CLASS, strlen(CLASS)) == 0)
+	if (strncmp(path, "/sys/class/", strlen("/sys/class/")) == 0)
 		return list_class(path, buf, fill);
 	for (size_t i = 0; i < nnodes; i++) {
 		const char *child = nodes[i].path;
 
 		if (strncmp(child, path, len) == 0 && child[len] == '/' && child[len + 1] &&
-		    !strchr(child + len + 1, '/') && !(hidden && strcmp(child, CLASS) == 0))
+		    !strchr(child + len + 1, '/') && !(hidden && is_class(child)))
 			fill(buf, child + len + 1, NULL, 0, 0);
 	}
 	return 0;
@@ -376,6 +394,17 @@ static int give(const char *text, char *buf, size_t size, off_t offset)
 	return (int)size;
 }
 
+/* What the file says of a raw count. */
+static uint64_t value_of(const struct zone *zone, uint64_t t_ns, uint64_t raw)
+{
+	if (zone->class == &hwmon_power)
+		return zone->period_ns && t_ns % zone->period_ns >= zone->period_ns / 2 ?
+		       zone->low_uw : zone->high_uw;
+	if (zone->class == &powercap)
+		raw &= UINT32_MAX;
+	return raw * zone->unit_nj / 1000;
+}
+
 static int read_energy(const struct handle *h, char *buf, size_t size, off_t offset)
 {
 	const struct zone *zone = h->zone;
@@ -390,7 +419,7 @@ static int read_energy(const struct handle *h, char *buf, size_t size, off_t off
 	if (offset == 0)
 		dprintf(log_fd, "%" PRIu64 " %s %" PRIu64 " %" PRIu64 " %u\n", h->id, zone->entry,
 			t_ns, raw, zone->life);
-	snprintf(text, sizeof(text), "%" PRIu64 "\n", (raw & UINT32_MAX) * zone->unit_nj / 1000);
+	snprintf(text, sizeof(text), "%" PRIu64 "\n", value_of(zone, t_ns, raw));
 	return give(text, buf, size, offset);
 }
 
@@ -497,6 +526,9 @@ static bool parse_zone(const char *text, struct zone *zone)
 		       zone->name, &zone->unit_nj, &zone->start, power, failure);
 
 	strcpy(zone->now, zone->entry);
+	zone->class = &powercap;
+	if (strncmp(zone->entry, "hwmon", 5) == 0)
+		zone->class = strcmp(zone->name, "amdgpu") == 0 ? &hwmon_power : &hwmon_energy;
 	return n >= 5 && zone->unit_nj > 0 && zone->unit_nj <= 4000000000u &&
 	       parse_power(power, zone) && (n == 5 || parse_fail(failure, zone));
 }
@@ -518,7 +550,9 @@ int main(int argc, char **argv)
 {
 	/* Foreground, one thread: reads are answered, and logged, in order. */
 	char *fuse_argv[] = { argv[0], (char *)"-f", (char *)"-s", NULL, NULL };
-	static const char *const dirs[] = { "/", "/sys", "/sys/class", CLASS };
+	const char *const dirs[] = {
+		"/", "/sys", "/sys/class", powercap.path, hwmon_energy.path,
+	};
 
 	if (argc < 5) {
 		fprintf(stderr, "usage: fakenode MOUNTPOINT LOG TOPO.XML ZONE...\n");

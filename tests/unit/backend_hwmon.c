@@ -658,6 +658,42 @@ static void a_renumbered_sensor_is_found_again(void **state)
 	ergon_backend_hwmon.close(inst);
 }
 
+/* A GPU that sleeps is not read: reading would wake it. */
+static void sleeping_gpus_are_left_alone(void **state)
+{
+	struct ergon_meter *meter;
+	struct ergon_reading r;
+	uint64_t before = 0;
+	bool still;
+
+	(void)state;
+	device(0, "amdgpu", "0000:03:00.0");
+	attr_u64(0, "power1_average", 90000000);
+	attr(0, "device/power/runtime_status", "active");
+	device(1, "xe", "0000:04:00.0");
+	attr_u64(1, "energy1_input", 1000);
+	attr(1, "device/power/runtime_status", "active");
+	meter = open_meter();
+	expect_watts(meter, "gpu0", 90);
+	attr(0, "device/power/runtime_status", "suspended");
+	attr(1, "device/power/runtime_status", "suspended");
+	WAIT_FOR((ergon_meter_read(meter, &r), still = r.counts[0] == before, before = r.counts[0],
+		  nap(250), still));
+	/* What only a reader could see. */
+	attr_u64(0, "power1_average", 80000000);
+	attr_u64(1, "energy1_input", 3000);
+	nap(250);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.flags, 0);
+	assert_int_equal(r.counts[0], before);
+	assert_int_equal(r.counts[1], 0);
+	attr(0, "device/power/runtime_status", "active");
+	attr(1, "device/power/runtime_status", "active");
+	WAIT_FOR((ergon_meter_read(meter, &r), r.counts[1] == 2000));
+	expect_watts(meter, "gpu0", 80);
+	ergon_meter_close(meter);
+}
+
 static void rights_are_not_absence(void **state)
 {
 	struct ergon_probe probe;
@@ -702,6 +738,7 @@ int main(void)
 		T(impossible_values_are_no_values),
 		T(a_silent_sensor_stops_no_other),
 		T(a_renumbered_sensor_is_found_again),
+		T(sleeping_gpus_are_left_alone),
 		T(rights_are_not_absence),
 	};
 
