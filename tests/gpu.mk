@@ -57,3 +57,9 @@ dist_check_SCRIPTS += tests/gpu/gpu.sh
 TESTS += tests/gpu/gpu.sh
 dist_check_SCRIPTS += tests/mpi/gpus.sh
 TESTS += tests/mpi/gpus.sh
+
+# slurmstepd loads a stub and records its joules; see tests/slurm/common.
+if HAVE_SLURM
+TESTS += tests/slurm/gpus.sh
+endif
+dist_check_SCRIPTS += tests/slurm/gpus.sh
