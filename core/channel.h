@@ -41,6 +41,8 @@ struct ergon_channel {
 	double max_watts;         /* plausibility guard; 0: none */
 	uint64_t step_ns;         /* the count may stand still so long and then move at once
 				   * (sources read on a slow thread); 0: 1 ms */
+	bool from_open;           /* the count was 0 when it was opened: the first reading counts,
+				   * however late it comes (sources on a slow thread) */
 	bool in_total;            /* part of the node total; chosen by the meter, see scope.h */
 	bool integrated;          /* the source tells power; it was made energy (integral.h) */
 	char source[16];          /* mechanism that reads it */

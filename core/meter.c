@@ -2,6 +2,7 @@
 #include "meter.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #define RESCAN_FIRST_NS 1000000000u
 #define RESCAN_MAX_NS 32000000000u
 #define SETTLE_STEP_NS 5000000
+/* So long a channel that counts from its opening may take for its first answer. */
+#define START_NS 3000000000u
 #define STALE_NS 10000000000u
 /* Readings of all parts, those of dropped duplicates included. */
 #define MAX_RAW (2 * ERGON_METER_MAX_CHANNELS)
@@ -42,7 +45,8 @@ struct track {
 	uint64_t t_ns;            /* when */
 	uint64_t counts;          /* corrected, since the meter was opened */
 	uint64_t moved_ns;        /* since when raw is what it is; 0: cannot be read */
-	bool based;               /* raw holds a reading */
+	bool based;               /* raw holds a reading, or the 0 of the opening */
+	atomic_bool answered;     /* there has been a reading */
 	bool sought;              /* failed, and was looked for: may be another counter now */
 };
 
@@ -57,6 +61,7 @@ struct ergon_meter {
 	char scope[64];
 	int64_t asleep_ns;        /* ergon_clock_asleep_ns() when it last woke up */
 	struct track tracks[ERGON_METER_MAX_CHANNELS];
+	uint64_t opened_ns;
 	uint64_t raw[MAX_RAW];
 	bool ok[MAX_RAW];
 };
@@ -193,6 +198,15 @@ static void name_parts(struct ergon_meter *meter)
 	}
 }
 
+static void begin_at_open(struct ergon_meter *meter)
+{
+	meter->opened_ns = ergon_clock_ns();
+	for (size_t i = 0; i < meter->nchannels; i++) {
+		meter->tracks[i].based = meter->channels[i].from_open;
+		meter->tracks[i].t_ns = meter->opened_ns;
+	}
+}
+
 struct ergon_meter *ergon_meter_new(const struct ergon_meter_part *parts, size_t n,
 				    struct ergon_error *err)
 {
@@ -214,6 +228,7 @@ struct ergon_meter *ergon_meter_new(const struct ergon_meter_part *parts, size_t
 	ergon_scope_choose(meter->channels, meter->nchannels);
 	ergon_meter_scope_of(meter, NULL, meter->scope, sizeof(meter->scope));
 	meter->asleep_ns = ergon_clock_asleep_ns();
+	begin_at_open(meter);
 	ergon_meter_read(meter, &first);
 	return meter;
 }
@@ -427,6 +442,7 @@ static unsigned advance(struct track *track, const struct ergon_channel *ch,
 	track->raw = raw;
 	track->t_ns = t_ns;
 	track->based = true;
+	atomic_store_explicit(&track->answered, true, memory_order_relaxed);
 	track->sought = false;
 	track->counts += d.counts;
 	return d.flags;
@@ -467,6 +483,12 @@ static void look_after(struct ergon_meter *meter, struct part *part, size_t well
 	}
 }
 
+static bool is_starting(const struct ergon_meter *meter, size_t channel, uint64_t now)
+{
+	return meter->channels[channel].from_open && !ergon_meter_answered(meter, channel) &&
+	       now - meter->opened_ns < START_NS;
+}
+
 /* What a channel makes of its part's reading; the flags it earns. */
 static unsigned follow(struct ergon_meter *meter, size_t channel, uint64_t t_ns)
 {
@@ -475,7 +497,7 @@ static unsigned follow(struct ergon_meter *meter, size_t channel, uint64_t t_ns)
 
 	if (!meter->ok[track->source]) {
 		track->moved_ns = 0;
-		return ERGON_FLAG_GAP;
+		return is_starting(meter, channel, t_ns) ? 0 : ERGON_FLAG_GAP;
 	}
 	flags = advance(track, &meter->channels[channel], meter->raw[track->source], t_ns);
 	if (flags & ERGON_FLAG_STALE)
@@ -515,10 +537,15 @@ void ergon_meter_read(struct ergon_meter *meter, struct ergon_reading *out)
 		look_after(meter, &meter->parts[i], well_before[i], after);
 }
 
+bool ergon_meter_answered(const struct ergon_meter *meter, size_t i)
+{
+	return atomic_load_explicit(&meter->tracks[i].answered, memory_order_relaxed);
+}
+
 static bool all_answered(const struct ergon_meter *meter)
 {
 	for (size_t i = 0; i < meter->nchannels; i++)
-		if (!meter->tracks[i].based)
+		if (!ergon_meter_answered(meter, i))
 			return false;
 	return true;
 }

@@ -84,11 +84,16 @@ char *ergon_meter_scope_of(const struct ergon_meter *meter, const bool *selected
  * The first reading after a suspend of the machine sets ERGON_FLAG_GAP, and
  * the interval that ends with it has no energy: t_ns did not run in the
  * suspend, and the counters may have started anew or may not.
+ * A channel that counts from its opening (channel.h) is given 3 s for its
+ * first answer and loses nothing meanwhile; then it is a gap, too.
  */
 void ergon_meter_read(struct ergon_meter *meter, struct ergon_reading *out);
 
+/* Channel i has been read at least once: its count is a measurement, 0 or not. Any thread. */
+bool ergon_meter_answered(const struct ergon_meter *meter, size_t i);
+
 /*
- * Read until every channel has been read once, at most ms milliseconds:
+ * Read until every channel has been read once, at most ms (may be 0) milliseconds:
  * sources on threads of their own (slow.h) begin after they were opened.
  * For tools that can wait. False when some channel has not answered.
  */

@@ -361,6 +361,9 @@ void ergon_sampler_stop(struct ergon_sampler *s)
 	pthread_mutex_lock(&s->lock);
 	s->stats.ticks += due > 0;
 	pthread_mutex_unlock(&s->lock);
+	/* What has not answered by now is not starting any more. */
+	if (!ergon_meter_settle(s->meter, 0))
+		s->pending_flags |= ERGON_FLAG_GAP;
 	take_sample(s, due > 0 ? due - 1 : 0);
 	close_fds(s);
 }

@@ -162,6 +162,11 @@ static void fill_energy(const struct ergon_account *a, const struct progress *p,
 	for (size_t i = 0; i < n; i++) {
 		int64_t *uj = &r->domain_uj[channels[i].domain];
 
+		/* What never answered is absent, not 0 J. */
+		if (!ergon_meter_answered(meter, i)) {
+			r->flags |= ERGON_FLAG_GAP;
+			continue;
+		}
 		*uj = (*uj == ERGON_NONE ? 0 : *uj) +
 		      (int64_t)ergon_counts_to_uj(p->counts[i], channels[i].unit_j);
 	}

@@ -346,6 +346,9 @@ static void fill_result(struct run *run, const struct options *o, const struct c
 	r->label = o->label;
 	r->exit_code = end->exit_code;
 	r->mechanism = ergon_meter_mechanism(run->meter);
+	/* What never answered is absent, not 0 J. */
+	for (size_t i = 0; i < ergon_meter_channels(run->meter, &r->channels); i++)
+		run->selected[i] = run->selected[i] && ergon_meter_answered(run->meter, i);
 	ergon_meter_scope_of(run->meter, run->selected, r->scope, sizeof(r->scope));
 	r->rate = o->rate;
 	r->nchannels = ergon_meter_channels(run->meter, &r->channels);

@@ -399,6 +399,42 @@ static void slow_starters_are_waited_for(void **state)
 	ergon_meter_close(meter);
 }
 
+/* A source that counts from its opening loses nothing while it starts, and is no gap for 3 s. */
+static void what_counts_from_the_opening_starts_late(void **state)
+{
+	struct ergon_channel ch = energy("gpu0", ERGON_DOMAIN_GPU, ERGON_MODULUS_UNKNOWN);
+	const uint64_t rows[] = { SCRIPT_FAIL, SCRIPT_FAIL, 700, 705 };
+	struct script late = { &ch, 1, rows, 4, 0, 0 }, never = { &ch, 1, rows, 1, 0, 0 };
+	struct ergon_meter *meter;
+	struct ergon_reading r;
+	uint64_t start;
+
+	(void)state;
+	ch.from_open = true;
+	meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &late }, 1, NULL);
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.flags, 0);
+	assert_int_equal(r.counts[0], 0);
+	assert_false(ergon_meter_answered(meter, 0));
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.flags, 0);
+	assert_int_equal(r.counts[0], 700);
+	assert_true(ergon_meter_answered(meter, 0));
+	ergon_meter_read(meter, &r);
+	assert_int_equal(r.counts[0], 705);
+	ergon_meter_close(meter);
+
+	start = ergon_clock_ns();
+	meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &never }, 1, NULL);
+	do {
+		usleep(10000);
+		ergon_meter_read(meter, &r);
+	} while (!(r.flags & ERGON_FLAG_GAP) && ergon_clock_ns() - start < 8000000000);
+	assert_int_equal(r.flags, ERGON_FLAG_GAP);
+	assert_true(ergon_clock_ns() - start > 2900000000);
+	ergon_meter_close(meter);
+}
+
 static int rescans;
 
 static void count_rescan(void *inst)
@@ -464,6 +500,7 @@ int main(void)
 		cmocka_unit_test(parts_are_read_together),
 		cmocka_unit_test(counters_replace_integrated_power),
 		cmocka_unit_test(slow_starters_are_waited_for),
+		cmocka_unit_test(what_counts_from_the_opening_starts_late),
 		cmocka_unit_test(lost_sources_are_looked_for),
 		cmocka_unit_test(late_sources_are_given_time),
 	};

@@ -31,6 +31,7 @@ struct script {
 	struct ergon_channel channel;
 	uint64_t start_ns;
 	unsigned reads;
+	bool silent;              /* does not answer */
 };
 
 static size_t script_channels(const void *inst, const struct ergon_channel **out)
@@ -46,8 +47,8 @@ static size_t script_read(void *inst, uint64_t *raw, bool *ok)
 
 	s->reads++;
 	raw[0] = uj % MODULUS;
-	ok[0] = true;
-	return 1;
+	ok[0] = !s->silent;
+	return ok[0];
 }
 
 static void script_close(void *inst)
@@ -373,6 +374,24 @@ static void others_may_look_while_it_runs(void **state)
 	assert_true(b->in_order);
 }
 
+/* While it runs it may be starting; in the end it is missing. */
+static void what_never_answered_is_a_gap_in_the_end(void **state)
+{
+	struct bench *b = *state;
+	struct ergon_sampler *s;
+
+	ergon_meter_close(b->meter);
+	b->script.silent = b->script.channel.from_open = true;
+	b->meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &b->script }, 1, NULL);
+	s = make(b, 100);
+	assert_int_equal(ergon_sampler_start(s, NULL), 0);
+	nap_ms(50);
+	assert_int_equal(b->flags & ERGON_FLAG_GAP, 0);
+	ergon_sampler_stop(s);
+	assert_int_equal(b->flags & ERGON_FLAG_GAP, ERGON_FLAG_GAP);
+	ergon_sampler_destroy(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +403,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_host_notices_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_forked_child_does_not_wait_for_the_thread, setup, teardown),
 		cmocka_unit_test_setup_teardown(others_may_look_while_it_runs, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_never_answered_is_a_gap_in_the_end, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
