@@ -135,6 +135,9 @@ static bool advance(struct work *w, size_t i, uint64_t *now)
 	if (!c->by_power)
 		counter = note(w, w->vendor->energy(w->lib, i, &uj, &err), &err);
 	*now = ergon_clock_ns();
+	if (counter == ERGON_GPU_OK && !c->based &&
+	    w->vendor->power(w->lib, i, &uw) == ERGON_GPU_OK)
+		ergon_gpu_count_before(c, uw, *now);
 	if (counter == ERGON_GPU_OK)
 		ergon_gpu_count_energy(c, uj, *now);
 	good = counter == ERGON_GPU_OK;
@@ -142,7 +145,7 @@ static bool advance(struct work *w, size_t i, uint64_t *now)
 	    w->vendor->power(w->lib, i, &uw) == ERGON_GPU_OK) {
 		*now = ergon_clock_ns();
 		if (!c->based && !c->by_power)
-			ergon_gpu_count_no_energy(c, *now);
+			ergon_gpu_count_no_energy(c);
 		ergon_gpu_count_power(c, uw, *now);
 		good = true;
 	}
@@ -190,6 +193,7 @@ static void fill_channel(const struct ergon_gpu_vendor *vendor, const struct erg
 		.modulus = ERGON_MODULUS_UNKNOWN,
 		.max_watts = ergon_machine_max_watts(m, ERGON_DOMAIN_GPU),
 		.step_ns = STEP_NS,
+		.from_open = true,
 	};
 	ergon_pci_format(&gpu->pci, address, sizeof(address));
 	snprintf(ch->name, sizeof(ch->name), "gpu%zu", i);
@@ -213,6 +217,8 @@ static struct work *work_new(const struct ergon_gpu_vendor *vendor, void *lib, s
 	ergon_error_set(&w->said, "no answer");
 	pthread_mutex_init(&w->lock, NULL);
 	w->counts = calloc(n, sizeof(*w->counts));
+	for (size_t i = 0; w->counts && i < n; i++)
+		w->counts[i].start_ns = w->start_ns;
 	w->good = calloc(n, sizeof(*w->good));
 	return w;
 }

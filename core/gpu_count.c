@@ -4,27 +4,42 @@
 #define ASK_POWER_NS 1000000000u
 #define STANDS_STILL_NS 5000000000u
 
+void ergon_gpu_count_before(struct ergon_gpu_count *c, uint64_t uw, uint64_t t_ns)
+{
+	struct ergon_integral before = { .based = false };
+
+	ergon_integral_add(&before, uw, c->start_ns);
+	ergon_integral_add(&before, uw, t_ns);
+	c->uj = before.uj;
+}
+
 void ergon_gpu_count_energy(struct ergon_gpu_count *c, uint64_t uj, uint64_t t_ns)
 {
-	if (c->by_power || (c->based && uj == c->uj)) {
+	bool lower = c->based && uj < c->counter;
+
+	if (c->by_power || (c->based && uj == c->counter)) {
 		c->doubted = false;
 		return;
 	}
-	if (c->based && uj < c->uj && !c->doubted) {
+	if (lower && !c->doubted) {
 		c->doubted = true;
 		return;
 	}
-	c->uj = uj;
+	if (lower)
+		c->uj = 0;
+	else if (c->based)
+		c->uj += uj - c->counter;
+	c->counter = uj;
 	c->based = true;
 	c->doubted = false;
 	c->moved_ns = t_ns;
 	c->since = (struct ergon_integral){ .based = false };
 }
 
-void ergon_gpu_count_no_energy(struct ergon_gpu_count *c, uint64_t t_ns)
+void ergon_gpu_count_no_energy(struct ergon_gpu_count *c)
 {
 	c->by_power = true;
-	c->moved_ns = t_ns;
+	c->moved_ns = c->start_ns;
 }
 
 bool ergon_gpu_count_wants_power(const struct ergon_gpu_count *c, uint64_t t_ns)

@@ -59,6 +59,8 @@ tell 's/^init.*/init 18 0/; s/^gpu.*//'
 check_exit 0 "list with a broken driver" "$ergon" list
 check "nvml says why" grep -q '^nvml  *unsupported  *nvmlInit: Driver/library version mismatch' "$tmp/out"
 check_exit 0 "stat with a broken driver" "$ergon" stat --json "$tmp/json" -- sleep 0.3
+check "absent, not 0 J" [ "$(value .domains.gpu)" = null ]
+check "not in the scope" [ "$(value .scope)" = cpu+dram ]
 check "flagged" [ "$(value '.flags | index("gap") != null')" = true ]
 
 # --- a library that lacks a function is no library ---

@@ -14,9 +14,6 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
-#include "flags.h"
-
 #define MODE "ERGON_TEST_MODE"
 
 static void must(bool done, const char *what)
@@ -150,15 +147,8 @@ struct ergon_meter *gpu_stage_meter(const struct gpu_stage *s, const char *mecha
 
 void gpu_stage_settle(struct ergon_meter *meter)
 {
-	struct ergon_reading r;
-
-	for (int tries = 0; tries < 500; tries++) {
-		ergon_meter_read(meter, &r);
-		if (!(r.flags & ERGON_FLAG_GAP))
-			return;
-		usleep(10000);
-	}
-	fail_msg("no answer after 5 s");
+	if (!ergon_meter_settle(meter, 5000))
+		fail_msg("no answer after 5 s");
 }
 
 uint64_t gpu_stage_until(struct ergon_meter *meter, size_t i, uint64_t uj, unsigned *flags)

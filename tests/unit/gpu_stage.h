@@ -44,7 +44,7 @@ int gpu_stage_calls(const struct gpu_stage *s, const char *call);
 /* A meter of one mechanism; must open. */
 struct ergon_meter *gpu_stage_meter(const struct gpu_stage *s, const char *mechanism);
 
-/* Read until no channel fails, at most 5 s. */
+/* Read until every channel has answered, at most 5 s. */
 void gpu_stage_settle(struct ergon_meter *meter);
 
 /* Read until channel i has counted at least uj more than before, at most 5 s; what it has counted. */
