@@ -115,6 +115,7 @@ extern const struct ergon_backend *const ergon_backends[];
 /* Each ends its own file. */
 extern const struct ergon_backend ergon_backend_perf;
 extern const struct ergon_backend ergon_backend_powercap;
+extern const struct ergon_backend ergon_backend_msr;
 extern const struct ergon_backend ergon_backend_ebpf;
 extern const struct ergon_backend ergon_backend_hwmon;
 extern const struct ergon_backend ergon_backend_cray;

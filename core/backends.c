@@ -12,6 +12,7 @@
 const struct ergon_backend *const ergon_backends[] = {
 	&ergon_backend_perf,
 	&ergon_backend_powercap,
+	&ergon_backend_msr,
 	&ergon_backend_ebpf,
 	&ergon_backend_hwmon,
 	&ergon_backend_cray,
