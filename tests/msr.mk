@@ -14,3 +14,6 @@ tests_unit_msr_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_msr_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_msr_LDADD = $(UNIT_LIBS) -lm
 endif
+
+dist_check_SCRIPTS += tests/msr/msr.sh
+TESTS += tests/msr/msr.sh
