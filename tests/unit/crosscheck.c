@@ -5,13 +5,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "clock.h"
 #include "crosscheck.h"
 #include "flags.h"
+#include "handclock.h"
 #include "tree.h"
 
 /*
@@ -130,7 +130,7 @@ static int feed(struct bench *b, struct ergon_crosscheck *check, int limit)
 		ergon_meter_read(b->meter, &r);
 		if (!ergon_crosscheck_feed(check, &r))
 			return n;
-		usleep(100000);
+		handclock_pass(100000000);
 	} while (++n < limit);
 	return n;
 }

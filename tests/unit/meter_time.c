@@ -1,45 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What a meter makes of hours: the clocks are the test's (the program is
- * linked so that clock_gettime is the one below), and move when told.
- */
+/* What a meter makes of hours: the clocks are the test's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "delta.h"
 #include "flags.h"
+#include "handclock.h"
 #include "meter.h"
 #include "script.h"
 
 #define S 1000000000ll
 #define RANGE 262143328911ull
-
-static int64_t monotonic_ns, boottime_ns;
-
-int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
-
-int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
-{
-	int64_t ns = id == CLOCK_BOOTTIME ? boottime_ns : monotonic_ns;
-
-	/* Reading a clock takes time. */
-	monotonic_ns += 50;
-	boottime_ns += 50;
-	*ts = (struct timespec){ ns / S, ns % S };
-	return 0;
-}
-
-static void pass(int64_t ns)
-{
-	monotonic_ns += ns;
-	boottime_ns += ns;
-}
 
 /* A source that the test sets by hand. */
 struct source {
@@ -60,7 +36,7 @@ static size_t source_read(void *inst, uint64_t *raw, bool *ok)
 {
 	struct source *source = inst;
 
-	pass(source->takes_ns);
+	handclock_pass(source->takes_ns);
 	ok[0] = source->value != SCRIPT_FAIL;
 	if (ok[0])
 		raw[0] = source->value;
@@ -97,8 +73,8 @@ static struct ergon_reading r;
 /* A package or so that reads 1 J, on a machine that was suspended for a day before. */
 static void open_source(enum ergon_domain domain, double unit_j, uint64_t value)
 {
-	monotonic_ns = 100 * S;
-	boottime_ns = monotonic_ns + 86400 * S;
+	handclock_ns = 100 * S;
+	handclock_boot_ns = handclock_ns + 86400 * S;
 	source = (struct source){
 		.channel = { .name = "x", .domain = domain, .unit_j = unit_j, .modulus = RANGE,
 			     .max_watts = 2000, .step_ns = unit_j < 1 ? 0 : S / 10, .source = "source" },
@@ -110,7 +86,7 @@ static void open_source(enum ergon_domain domain, double unit_j, uint64_t value)
 
 static unsigned after(int64_t ns, uint64_t value)
 {
-	pass(ns);
+	handclock_pass(ns);
 	source.value = value;
 	ergon_meter_read(meter, &r);
 	return r.flags;
@@ -185,7 +161,7 @@ static void repeats_at_1000_hz_add_up(void **state)
 			uint64_t before = source.value;
 			int64_t now = start_ns + ms * S / 1000 + twice * 1000;
 
-			pass(now - monotonic_ns);
+			handclock_pass(now - handclock_ns);
 			source.value = 1000000 + (uint64_t)((now - start_ns) / update_ns) * 488000;
 			repeats += source.value == before;
 			ergon_meter_read(meter, &r);
@@ -206,19 +182,19 @@ static void a_suspend_is_a_gap_and_no_energy(void **state)
 	assert_int_equal(after(S, 2000000), 0);
 	before = r.t_ns;
 	/* The counter went on, and within what 2000 W allow in an hour. */
-	boottime_ns += 3600 * S;
+	handclock_boot_ns += 3600 * S;
 	assert_int_equal(after(S, 900000000), ERGON_FLAG_GAP);
 	assert_int_equal(r.counts[0], 1000000);
 	assert_in_range(r.t_ns - before, S, S + 1000);
 	assert_int_equal(after(S, 901000000), 0);
 	assert_int_equal(r.counts[0], 2000000);
 	/* It began anew, which is neither a wrap nor a reset that we saw. */
-	boottime_ns += 60 * S;
+	handclock_boot_ns += 60 * S;
 	assert_int_equal(after(S, 500), ERGON_FLAG_GAP);
 	assert_int_equal(after(S, 600), 0);
 	assert_int_equal(r.counts[0], 2000100);
 	/* An hour of suspend is not an hour of standing still. */
-	boottime_ns += 3600 * S;
+	handclock_boot_ns += 3600 * S;
 	assert_int_equal(after(S, 600), ERGON_FLAG_GAP);
 	assert_int_equal(after(S, 600), 0);
 	ergon_meter_close(meter);
