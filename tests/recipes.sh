@@ -34,18 +34,11 @@ proven() {
 	esac
 }
 
-todo=0
 while IFS='|' read -r row _ tests; do
 	for test in $tests; do
-		if [ "$test" = todo ]; then
-			todo=$((todo + 1))
-			echo "not shown yet: $row"
-		else
-			proven "$test" || fail "row $row: $test: no such test"
-		fi
+		proven "$test" || fail "row $row: $test: no such test"
 	done
 done << EOF
 $(grep -v -e '^#' -e '^$' "$table")
 EOF
-echo "$(echo "$rows" | wc -w) rows, $todo not shown yet"
 exit $failed
