@@ -20,6 +20,7 @@
 #include "commands.h"
 #include "config.h"
 #include "environ.h"
+#include "msr.h"
 #include "sysroot.h"
 #include "topo.h"
 
@@ -47,6 +48,7 @@ static const char help[] =
 enum action {
 	COPY,                     /* a file's text */
 	LINK,                     /* a symbolic link, as one to a directory of the same last name */
+	REGISTERS,                /* of an MSR device: the energy registers, at their places */
 	TOUCH,                    /* an empty file: that it is there matters */
 };
 
@@ -84,6 +86,8 @@ static const struct rule {
 	{ COPY, "/sys/bus/pci/drivers/amdgpu/*:*/device" },
 	{ COPY, "/sys/bus/pci/drivers/amdgpu/*:*/hwmon/*/power1_*" },
 	{ COPY, "/sys/bus/pci/drivers/amdgpu/*:*/hwmon/*/in1_label" },
+	{ REGISTERS, "/dev/cpu/*/msr" },
+	{ REGISTERS, "/dev/cpu/*/msr_safe" },
 	{ TOUCH, "/dev/nvidiactl" },
 	{ TOUCH, "/dev/nvidia[0-9]*" },
 	{ TOUCH, "/dev/kfd" },
@@ -95,6 +99,7 @@ static const struct rule {
 struct gather {
 	const struct ergon_sysroot *sysroot;
 	const char *dir;
+	const struct ergon_msr_cpu *cpu; /* NULL: its registers are not known */
 	json_t *unread;           /* [{path, why}] */
 	long files;
 	bool failed;              /* DIR could not be written; said */
@@ -151,22 +156,29 @@ static void write_file(struct gather *g, const char *path, const char *text, siz
 }
 
 /* A file that may not be read becomes one that nobody may read. */
-static void copy(struct gather *g, const char *path)
+static int open_source(struct gather *g, const char *path)
 {
 	int fd = ergon_sysroot_open_file(g->sysroot, path, O_RDONLY | O_NONBLOCK);
+	int error = errno;
+
+	if (fd >= 0)
+		return fd;
+	note(g, path, error);
+	if (error == EACCES || error == EPERM)
+		write_file(g, path, "", 0, 0);
+	return -1;
+}
+
+static void copy(struct gather *g, const char *path)
+{
+	int fd = open_source(g, path);
 	struct stat st;
 	char *text;
 	size_t size = 0;
 	ssize_t n = -1;
 
-	if (fd < 0) {
-		int error = errno;
-
-		note(g, path, error);
-		if (error == EACCES || error == EPERM)
-			write_file(g, path, "", 0, 0);
+	if (fd < 0)
 		return;
-	}
 	text = malloc(FILE_MAX);
 	if (text && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
 		while (size < FILE_MAX && (n = read(fd, text + size, FILE_MAX - size)) > 0)
@@ -178,6 +190,30 @@ static void copy(struct gather *g, const char *path)
 	}
 	free(text);
 	close(fd);
+}
+
+/* The copy is as long as the highest register's address, and nearly all hole. */
+static void copy_registers(struct gather *g, const char *path)
+{
+	int from = open_source(g, path), to = -1;
+	char target[PATH_MAX];
+
+	if (from < 0)
+		return;
+	write_file(g, path, "", 0, 0644);
+	if (g->cpu && place(g, path, target))
+		to = open(target, O_WRONLY | O_CLOEXEC);
+	for (int d = -1; to >= 0 && d < ERGON_DOMAIN_COUNT; d++) {
+		uint32_t address = d < 0 ? g->cpu->registers->unit : g->cpu->registers->energy[d];
+		uint64_t value;
+
+		if (address && pread(from, &value, sizeof(value), address) == sizeof(value) &&
+		    pwrite(to, &value, sizeof(value), address) != sizeof(value))
+			complain(g, path);
+	}
+	if (to >= 0)
+		close(to);
+	close(from);
 }
 
 /* hwmon2/device -> ../../../0000:41:00.0: its last name is the sensor's identity. */
@@ -206,6 +242,8 @@ static void act(struct gather *g, enum action action, const char *path)
 		return;
 	else if (action == COPY)
 		copy(g, path);
+	else if (action == REGISTERS)
+		copy_registers(g, path);
 	else
 		write_file(g, path, "", 0, 0644);
 }
@@ -259,8 +297,12 @@ static void expand(struct gather *g, enum action action, const char *path, const
 static void gather_topology(struct gather *g)
 {
 	struct ergon_error err;
-	char *xml = ergon_topo_export(g->sysroot, &err);
+	struct ergon_topo *topo = ergon_topo_load(g->sysroot, &err);
+	char *xml = topo ? ergon_topo_export(g->sysroot, &err) : NULL;
 
+	if (topo)
+		g->cpu = ergon_msr_cpu_find(topo->vendor, topo->family, topo->model);
+	ergon_topo_free(topo);
 	if (!xml) {
 		fprintf(stderr, "ergon gather: %s\n", err.text);
 		g->failed = true;

@@ -36,6 +36,23 @@ for machine in "$machines"/*/; do
 	[ -e "$tmp/$name/list-copy.json" ] && fail "$name: list-copy.json is left"
 done
 
+# --- one that is read by its registers ---
+# register FILE ADDRESS BYTES: little-endian
+register() {
+	printf "$3" | dd of="$1" bs=1 seek=$(($2)) conv=notrunc 2>/dev/null
+}
+cp -R "$machines/vm-nothing" "$tmp/msr"      # a Skylake server by its topology
+chmod -R u+w "$tmp/msr"
+mkdir -p "$tmp/msr/dev/cpu/0"
+register "$tmp/msr/dev/cpu/0/msr" 0x606 '\x03\x0e\x0a\0\0\0\0\0'
+register "$tmp/msr/dev/cpu/0/msr" 0x611 '\x39\x30\0\0\0\0\0\0'
+register "$tmp/msr/dev/cpu/0/msr" 0x619 '\x40\x31\0\0\0\0\0\0'
+export ERGON_SYSROOT=$tmp/msr
+gather "$tmp/msr-copy"
+grep -q 'answers as this machine does' "$tmp/err" || fail "registers: $(cat "$tmp/err")"
+[ "$(jq -r .mechanism "$tmp/msr-copy/list.json")" = msr ] || fail "registers are not read"
+cmp "$tmp/msr/dev/cpu/0/msr" "$tmp/msr-copy/dev/cpu/0/msr" || fail "registers differ"
+
 # --- this one ---
 unset ERGON_SYSROOT
 gather "$tmp/real"
