@@ -54,6 +54,7 @@ endif
 stat_scripts = \
 	tests/stat/auto_rate.sh \
 	tests/stat/behaviour.sh \
+	tests/stat/clocks.sh \
 	tests/stat/known_power.sh \
 	tests/stat/rate.sh \
 	tests/tools/bench.sh
