@@ -20,6 +20,7 @@
 #include "clock.h"
 #include "dcmi.h"
 #include "flags.h"
+#include "log.h"
 #include "slow.h"
 
 #define REMEDY_DRIVER "modprobe ipmi_si (or ipmi_ssif) and ipmi_devintf; in a VM measure on the host"
@@ -42,25 +43,49 @@ struct asker {
 	unsigned timeout_ms;
 	double max_watts;
 	atomic_bool doubted;      /* the last good answer: "not measuring" */
+	char told[80];            /* why there was no reading, the last time */
 };
 
 struct dcmi {
 	struct asker *asker;
 	struct ergon_slow *slow;
 	struct ergon_channel channel;
-	bool based;               /* has been read */
 };
 
 /* --- on the slow thread --- */
 
-static enum ergon_dcmi_verdict ask(struct asker *asker, struct ergon_dcmi_power *power)
+/* Of no reading: why, for those who debug; each reason once in a row. */
+static void tell(struct asker *asker, const char *why)
+{
+	if (strcmp(asker->told, why) != 0 && *why)
+		ergon_log(ERGON_LOG_DEBUG, ERGON_LOG_BACKEND, "dcmi: no reading: %s", why);
+	snprintf(asker->told, sizeof(asker->told), "%s", why);
+}
+
+/* Ask once; "" in why when the verdict is good. */
+static enum ergon_dcmi_verdict ask(struct asker *asker, struct ergon_dcmi_power *power,
+				   char *why, size_t size)
 {
 	uint8_t answer[64];
 	ssize_t len = asker->transport->transact(asker->bmc, &ergon_dcmi_get_power, answer,
 						 sizeof(answer), asker->timeout_ms);
+	enum ergon_dcmi_verdict verdict;
 
-	return len < 0 ? ERGON_DCMI_MALFORMED :
-	       ergon_dcmi_decode_power(answer, (size_t)len, power);
+	if (len < 0) {
+		snprintf(why, size, "%s", strerror(errno));
+		return ERGON_DCMI_MALFORMED;
+	}
+	verdict = ergon_dcmi_decode_power(answer, (size_t)len, power);
+	if (verdict == ERGON_DCMI_GOOD && power->watts > asker->max_watts) {
+		snprintf(why, size, "%u W are more than the node can draw", power->watts);
+		return ERGON_DCMI_NO_READING;
+	}
+	if (verdict == ERGON_DCMI_REFUSED || verdict == ERGON_DCMI_BUSY)
+		snprintf(why, size, "completion code 0x%02X", answer[0]);
+	else
+		snprintf(why, size, "%s", verdict == ERGON_DCMI_MALFORMED ? "not an answer of DCMI's" :
+			 verdict == ERGON_DCMI_NO_READING ? "0 W or 65535 W" : "");
+	return verdict;
 }
 
 static void read_power(void *arg, uint64_t *raw, bool *ok, uint64_t *t_ns)
@@ -69,13 +94,15 @@ static void read_power(void *arg, uint64_t *raw, bool *ok, uint64_t *t_ns)
 	enum ergon_dcmi_verdict verdict;
 	struct asker *asker = arg;
 	struct ergon_dcmi_power power;
+	char why[sizeof(asker->told)];
 
-	verdict = ask(asker, &power);
+	verdict = ask(asker, &power, why, sizeof(why));
 	for (int i = 1; verdict == ERGON_DCMI_BUSY && i < ATTEMPTS; i++) {
 		nanosleep(&pause, NULL);
-		verdict = ask(asker, &power);
+		verdict = ask(asker, &power, why, sizeof(why));
 	}
-	if (verdict != ERGON_DCMI_GOOD || power.watts > asker->max_watts)
+	tell(asker, why);
+	if (verdict != ERGON_DCMI_GOOD)
 		return;
 	asker->doubted = !power.active;
 	*raw = power.watts * 1000000ull;
@@ -167,6 +194,7 @@ void *ergon_dcmi_open(const struct ergon_machine *m, const struct ergon_ipmi_tra
 		.unit_j = 1e-6,
 		.max_watts = max_watts,
 		.step_ns = pace->hold_ns,
+		.from_open = true,
 		.integrated = true,
 		.source = "dcmi",
 		.detail = "Get Power Reading",
@@ -206,23 +234,11 @@ static size_t dcmi_channels(const void *inst, const struct ergon_channel **out)
 	return 1;
 }
 
-/*
- * Energy is counted from open() on, which the thread does too: at the first
- * reading it is 0. Until the BMC has answered there is none, and the first
- * answer catches up.
- */
 static size_t dcmi_read(void *inst, uint64_t *raw, bool *ok)
 {
-	struct dcmi *d = inst;
-	bool first = !d->based;
+	const struct dcmi *d = inst;
 
-	d->based = true;
-	if (ergon_slow_latest(d->slow, raw, ok) == 1)
-		return 1;
-	if (first)
-		*raw = 0;
-	*ok = first;
-	return first;
+	return ergon_slow_latest(d->slow, raw, ok);
 }
 
 static unsigned dcmi_flags(const void *inst)

@@ -145,7 +145,7 @@ uint64_t ergon_pm_advance(struct ergon_pm_counter *counter, uint64_t value,
 	if (!counter->based) {
 		counter->based = true;
 		counter->base = counter->shown = FIRST_LIFE;
-	} else if (restarted || value < counter->last || value - counter->last >= LIFE_J) {
+	} else if (restarted || value < counter->last) {
 		counter->base -= LIFE_J;
 		counter->shown = counter->base;
 	} else {
@@ -165,8 +165,7 @@ uint64_t ergon_pm_time(struct ergon_pm_clock *clock, uint64_t us, uint64_t now_n
 	uint64_t offset_ns = now_ns - us * 1000;
 	int64_t later_ns = (int64_t)(offset_ns - clock->offset_ns);
 
-	if (!clock->based || later_ns < 0 || us < clock->last_us ||
-	    (us != clock->last_us && later_ns > CLOCK_JUMP_NS))
+	if (!clock->based || later_ns < 0 || (us != clock->last_us && later_ns > CLOCK_JUMP_NS))
 		clock->offset_ns = offset_ns;
 	clock->based = true;
 	clock->last_us = us;

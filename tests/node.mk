@@ -26,3 +26,6 @@ tests_unit_pm_counters_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_pm_counters_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_pm_counters_LDADD = libergontest.la $(UNIT_LIBS)
 endif
+
+dist_check_SCRIPTS += tests/stat/node_meters.sh
+TESTS += tests/stat/node_meters.sh

@@ -19,6 +19,7 @@
 #include "clock.h"
 #include "delta.h"
 #include "flags.h"
+#include "log.h"
 #include "meter.h"
 #include "tree.h"
 
@@ -178,7 +179,7 @@ static void watts_times_seconds(void **state)
 	ergon_meter_close(meter);
 }
 
-/* The time before the first answer is a gap that the answer catches up. */
+/* The time before the first answer: the answer stands for it. */
 static void nothing_is_lost_before_the_first_answer(void **state)
 {
 	uint64_t opened = ergon_clock_ns(), answered;
@@ -191,7 +192,7 @@ static void nothing_is_lost_before_the_first_answer(void **state)
 	meter = open_meter(&brisk);
 	assert_true(ergon_clock_ns() - opened < 90 * MS); /* nobody waited for the BMC */
 	ergon_meter_read(meter, &r);
-	assert_int_equal(r.flags, ERGON_FLAG_GAP);
+	assert_false(ergon_meter_answered(meter, 0));
 	assert_int_equal(r.counts[0], 0);
 	wait_asked(1);
 	bmc.hang_ms = 0;
@@ -205,21 +206,21 @@ static void nothing_is_lost_before_the_first_answer(void **state)
 }
 
 /* X20 and the rows of doubt: refused, 0 W, all ones, above what the node can draw. */
-static void what_is_no_reading_is_a_gap(void **state)
+static void what_is_no_reading_is_no_answer(void **state)
 {
 	static const struct {
 		unsigned watts, code;
-		bool inactive;
+		bool inactive, answer;
 		unsigned flags;
 	} cases[] = {
-		{ 0x0110, 0x00, false, 0 },
-		{ 0x0110, 0x00, true, ERGON_FLAG_DOUBTED },
-		{ 0, 0x00, false, ERGON_FLAG_GAP },
-		{ 0, 0x00, true, ERGON_FLAG_GAP },
-		{ 0xffff, 0x00, false, ERGON_FLAG_GAP },
-		{ 5000, 0x00, false, ERGON_FLAG_GAP },
-		{ 0x0110, 0xc1, false, ERGON_FLAG_GAP },
-		{ 0x0110, 0xd4, false, ERGON_FLAG_GAP },
+		{ 0x0110, 0x00, false, true, 0 },
+		{ 0x0110, 0x00, true, true, ERGON_FLAG_DOUBTED },
+		{ 0, 0x00, false, false, 0 },
+		{ 0, 0x00, true, false, 0 },
+		{ 0xffff, 0x00, false, false, 0 },
+		{ 5000, 0x00, false, false, 0 },
+		{ 0x0110, 0xc1, false, false, 0 },
+		{ 0x0110, 0xd4, false, false, 0 },
 	};
 
 	(void)state;
@@ -235,10 +236,34 @@ static void what_is_no_reading_is_a_gap(void **state)
 		wait_asked(3);
 		ergon_meter_read(meter, &r);
 		assert_int_equal(r.flags, cases[i].flags);
-		assert_int_equal(r.counts[0] > 0, !(cases[i].flags & ERGON_FLAG_GAP));
+		assert_int_equal(r.counts[0] > 0, cases[i].answer);
+		assert_int_equal(ergon_meter_answered(meter, 0), cases[i].answer);
 		ergon_meter_close(meter);
 	}
 	assert_int_equal(bmc.opened, bmc.closed);
+}
+
+/* 0 W between two readings of 100 W: held, then drawn through; never 0. */
+static void a_zero_in_between_is_passed_over(void **state)
+{
+	struct ergon_reading a, b;
+	struct ergon_meter *meter;
+	double watts;
+
+	(void)state;
+	bmc.watts = 100;
+	meter = open_meter(&brisk);
+	wait_asked(3);
+	ergon_meter_read(meter, &a);
+	bmc.watts = 0;
+	nap(200);
+	bmc.watts = 100;
+	wait_asked(3);
+	ergon_meter_read(meter, &b);
+	assert_int_equal(b.flags, 0);
+	watts = (double)(b.counts[0] - a.counts[0]) * 1e3 / (double)(b.t_ns - a.t_ns);
+	assert_true(watts > 80 && watts < 120);
+	ergon_meter_close(meter);
 }
 
 /* Power is held over a while of silence, and no longer. */
@@ -274,6 +299,47 @@ static void silence_is_a_gap_in_the_end(void **state)
 	ergon_meter_close(meter);
 }
 
+static char lines[4096];
+
+static void keep_line(enum ergon_log_level level, const char *line)
+{
+	size_t len = strlen(lines);
+
+	assert_int_equal(level, ERGON_LOG_DEBUG);
+	snprintf(lines + len, sizeof(lines) - len, "%s\n", line);
+}
+
+/* Each reason once, however often it comes; a node without an answer is explained. */
+static void why_there_is_no_reading_is_logged(void **state)
+{
+	struct ergon_meter *meter;
+
+	(void)state;
+	*lines = '\0';
+	ergon_log_enable("backend");
+	ergon_log_set_sink(keep_line);
+	bmc.code = 0xd4;
+	meter = open_meter(&brisk);
+	wait_asked(5);
+	bmc.code = 0;
+	wait_asked(5);
+	bmc.hang_ms = 1;
+	wait_asked(5);
+	bmc.hang_ms = 0;
+	bmc.watts = 70;
+	wait_asked(5);
+	bmc.code = 0xd4;
+	wait_asked(5);
+	ergon_meter_close(meter);
+	ergon_log_set_sink(NULL);
+	ergon_log_enable(NULL);
+	assert_string_equal(lines,
+			    "dcmi: no reading: completion code 0xD4\n"
+			    "dcmi: no reading: 0 W or 65535 W\n"
+			    "dcmi: no reading: Connection timed out\n"
+			    "dcmi: no reading: completion code 0xD4\n");
+}
+
 static void a_busy_bmc_is_asked_again(void **state)
 {
 	static const struct ergon_dcmi_pace once = {
@@ -289,11 +355,11 @@ static void a_busy_bmc_is_asked_again(void **state)
 	wait_asked(3);
 	for (int tries = 0; tries < 5000; tries++) {
 		ergon_meter_read(meter, &r);
-		if (r.flags == 0)
+		if (ergon_meter_answered(meter, 0))
 			break;
 		nap(1);
 	}
-	assert_int_equal(r.flags, 0);
+	assert_true(ergon_meter_answered(meter, 0));
 	assert_int_equal(bmc.asked, 3);
 	ergon_meter_close(meter);
 	/* But not for ever. */
@@ -317,7 +383,8 @@ static void a_bmc_that_hangs_delays_nobody(void **state)
 	meter = open_meter(&brisk);
 	for (int i = 0; i < 100; i++)
 		ergon_meter_read(meter, &r);
-	assert_int_equal(r.flags, ERGON_FLAG_GAP);
+	assert_false(ergon_meter_answered(meter, 0));
+	assert_int_equal(r.counts[0], 0);
 	ergon_meter_close(meter);
 	assert_true(ergon_clock_ns() - before < 1000 * MS);
 	assert_int_equal(bmc.closed, 0); /* the thread still has it */
@@ -367,8 +434,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(watts_times_seconds, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(nothing_is_lost_before_the_first_answer, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(what_is_no_reading_is_a_gap, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_no_reading_is_no_answer, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_zero_in_between_is_passed_over, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(silence_is_a_gap_in_the_end, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(why_there_is_no_reading_is_logged, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_busy_bmc_is_asked_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_bmc_that_hangs_delays_nobody, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(why_not_is_told, set_up, tear_down),
