@@ -66,16 +66,17 @@ static const struct row {
 #define OUT(why) PLACE_OUT, ERGON_DOMAIN_COUNT, 0, 0, false, why
 #define COUNTS(place, domain, modulus) PLACE_##place, ERGON_DOMAIN_##domain, 100, modulus, false, NULL
 #define DRAWS(place, domain, ms) PLACE_##place, ERGON_DOMAIN_##domain, ms, 0, false, NULL
-#define METERS(place, domain) PLACE_##place, ERGON_DOMAIN_##domain, OWN_INTERVAL, 0, true, NULL
+#define METERS(place, domain, ms) PLACE_##place, ERGON_DOMAIN_##domain, ms, 0, true, NULL
 #define ENERGY ERGON_HWMON_ENERGY
 #define POWER ERGON_HWMON_POWER
 	/* Grace: module = Grace + GPU, Grace = CPU + SysIO + memory. */
-	{ "power_meter", POWER, 1, BY_OEM_INFO, "Module Power Socket *", METERS(SOCKET, MODULE) },
-	{ "power_meter", POWER, 1, BY_OEM_INFO, "Grace Power Socket *", METERS(SOCKET, SOC) },
-	{ "power_meter", POWER, 1, BY_OEM_INFO, "CPU Power Socket *", METERS(SOCKET, CPU) },
-	{ "power_meter", POWER, 1, BY_OEM_INFO, "SysIO Power Socket *", METERS(SOCKET, IO) },
+	{ "power_meter", POWER, 1, BY_OEM_INFO, "Module Power Socket *", METERS(SOCKET, MODULE, OWN_INTERVAL) },
+	{ "power_meter", POWER, 1, BY_OEM_INFO, "Grace Power Socket *", METERS(SOCKET, SOC, OWN_INTERVAL) },
+	{ "power_meter", POWER, 1, BY_OEM_INFO, "CPU Power Socket *", METERS(SOCKET, CPU, OWN_INTERVAL) },
+	{ "power_meter", POWER, 1, BY_OEM_INFO, "SysIO Power Socket *", METERS(SOCKET, IO, OWN_INTERVAL) },
 	{ "power_meter", POWER, 1, BY_OEM_INFO, "*Socket*", OUT("an unknown part of a socket") },
-	{ "power_meter", POWER, 1, BY_OEM_INFO, "*", METERS(NODE, NODE) },
+	/* Often the service processor's, which is slow to tell even its interval. */
+	{ "power_meter", POWER, 1, BY_OEM_INFO, "*", METERS(NODE, NODE, 1000) },
 
 	{ "apm_xgene", POWER, 0, BY_LABEL, "CPU power", DRAWS(DEVICE, CPU, 200) },
 	{ "apm_xgene", POWER, 0, BY_LABEL, "IO power", DRAWS(DEVICE, IO, 200) },

@@ -432,6 +432,48 @@ static void amd_energy_tells_each_socket_once(void **state)
 	ergon_backend_hwmon.close(inst);
 }
 
+/* How often a source of the domain is read, ms; 0: there is none. */
+static unsigned period_ms(const struct ergon_hwmon_sources *sources, enum ergon_domain domain)
+{
+	for (size_t i = 0; i < sources->n; i++)
+		if (sources->items[i].domain == domain)
+			return (unsigned)(sources->items[i].period_ns / MS);
+	return 0;
+}
+
+/* A mailbox rarely, a GPU's 32 bits often enough, Grace as often as it averages, within limits. */
+static void each_driver_has_its_period(void **state)
+{
+	static const struct {
+		const char *interval;
+		unsigned ms;
+	} grace[] = {
+		{ "50", 50 }, { "120", 120 }, { "10", 50 }, { "60000", 1000 }, { "", 1000 },
+		{ "-1", 1000 }, { "18446744073709551615", 1000 },
+	};
+	struct ergon_hwmon_sources sources;
+	struct ergon_hwmon hw;
+
+	(void)state;
+	one_package();
+	altra(1, "APMC0D29:00", 60000000, 20000000);
+	acpi_meter(2, "", 400000000);
+	acpi_meter(3, "Module Power Socket 0", 400000000);
+	device(4, "xe", "0000:4d:00.0");
+	attr(4, "energy1_input", "1");
+	for (size_t i = 0; i < sizeof(grace) / sizeof(grace[0]); i++) {
+		attr(3, "power1_average_interval", grace[i].interval);
+		assert_int_equal(ergon_hwmon_scan(m.sysroot, &hw), 0);
+		assert_int_equal(ergon_hwmon_sources_find(&m, &hw, &sources, NULL), 0);
+		assert_int_equal(period_ms(&sources, ERGON_DOMAIN_MODULE), grace[i].ms);
+		assert_int_equal(period_ms(&sources, ERGON_DOMAIN_CPU), 200);
+		assert_int_equal(period_ms(&sources, ERGON_DOMAIN_NODE), 1000);
+		assert_int_equal(period_ms(&sources, ERGON_DOMAIN_GPU), 100);
+		ergon_hwmon_sources_free(&sources);
+		ergon_hwmon_free(&hw);
+	}
+}
+
 /* --- what is read --- */
 
 /* Microjoules of a channel between two readings of a meter, and the seconds between them. */
@@ -735,6 +777,7 @@ int main(void)
 		T(gpus_are_known_by_their_address),
 		T(the_best_of_a_sensors_files_is_read),
 		T(amd_energy_tells_each_socket_once),
+		T(each_driver_has_its_period),
 		T(five_kilowatts_are_five_kilowatts),
 		T(all_sockets_count),
 		T(a_counter_is_handed_on),
