@@ -8,10 +8,10 @@
  * packages have several), the lowest that answers, and on another when that
  * one goes offline: see msr_rescan(). AMD's core register belongs to one
  * physical core: it is read on one thread of each, and their deltas are
- * added up to one channel per package.
+ * added up to one channel per package. That interrupts every core: where
+ * it takes long it is done more rarely than asked, see sum_cores().
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +20,8 @@
 #include "backend.h"
 #include "clock.h"
 #include "delta.h"
-#include "flags.h"
 #include "msr.h"
-#include "msr_device.h"
+#include "msr_place.h"
 #include "scope.h"
 
 #define REMEDY_KERNEL "use perf or powercap: the kernel's drivers may know this CPU"
@@ -32,15 +31,11 @@
 #define REMEDY_ALLOW "add the register to /dev/cpu/msr_allowlist"
 #define REMEDY_VM "in a VM measure on the host"
 
-/* All CPUs of a package, a die or a core, any of which can read its registers. */
-struct place {
-	int package;
-	int die;                  /* -1: any */
-	int core;                 /* -1: any */
-	int cpu;                  /* whose device is open */
-	int fd;
-	bool safe;
-};
+/* A round of all cores that takes longer than this is not made at every reading ... */
+#define ROUND_NS 50000u
+/* ... but in one of so many parts of the time, and at least so often. */
+#define ROUND_SHARE 100u
+#define ROUND_PERIOD_NS 100000000u
 
 /* One register of a place. */
 struct counter {
@@ -58,15 +53,10 @@ struct counter {
 struct source {
 	size_t first, n;          /* its counters */
 	bool summed;
-	uint64_t sum;             /* counts since it was opened */
+	/* Only where they are added up. */
 	struct ergon_channel each; /* for the deltas of one counter */
-};
-
-/* What did not open or could not be read. */
-struct failure {
-	int error;                /* 0: none */
-	bool listed;              /* msr_safe refused a register */
-	char what[64];            /* "/dev/cpu/0/msr register 0x611" */
+	uint64_t sum;             /* counts since it was opened */
+	uint64_t due_ns;          /* no round before */
 };
 
 struct msr {
@@ -75,14 +65,15 @@ struct msr {
 	size_t nunits;            /* packages or dies: the first places */
 	uint64_t *units;          /* their unit registers */
 	size_t nplaces;
-	struct place *places;
+	struct ergon_msr_place *places;
 	size_t ncounters;
 	struct counter *counters;
 	size_t nchannels;
 	struct ergon_channel *channels;
 	struct source *sources;
 	struct ergon_drops drops;
-	struct failure failure;   /* the last */
+	struct ergon_msr_failure failure; /* the last */
+	unsigned flags;           /* of single cores' deltas in the last read() */
 };
 
 /* The domains in the order of channels. */
@@ -112,86 +103,19 @@ static void msr_close(void *inst)
 	errno = saved;
 }
 
-/* --- opening devices --- */
+/* --- finding channels --- */
 
-static bool is_at(const struct ergon_cpu *cpu, const struct place *place)
-{
-	return cpu->package == place->package && (place->die < 0 || cpu->die == place->die) &&
-	       (place->core < 0 || cpu->core == place->core);
-}
-
-/* Remember what failed with errno, which is kept; address 0: the opening. */
-static void note_failure(struct msr *msr, const struct place *place, uint32_t address)
-{
-	struct failure *failure = &msr->failure;
-	size_t len;
-
-	failure->error = errno;
-	failure->listed = place->safe && errno == EACCES;
-	snprintf(failure->what, sizeof(failure->what), "/dev/cpu/%d/msr%s", place->cpu,
-		 place->safe ? "_safe" : "");
-	len = strlen(failure->what);
-	if (address)
-		snprintf(failure->what + len, sizeof(failure->what) - len, " register 0x%x", address);
-}
-
-/* Open the device of a CPU and read its unit register. -1 + errno. */
-static int open_cpu(struct msr *msr, struct place *place, int cpu, uint64_t *units)
-{
-	uint32_t address = msr->cpu->registers->unit;
-	int fd, saved;
-
-	place->cpu = cpu;
-	fd = ergon_msr_open(msr->m->sysroot, cpu, &place->safe);
-	if (fd >= 0 && ergon_msr_read(fd, address, units) == 0) {
-		place->fd = fd;
-		return 0;
-	}
-	note_failure(msr, place, fd >= 0 ? address : 0);
-	saved = errno;
-	if (fd >= 0)
-		close(fd);
-	errno = saved;
-	return -1;
-}
-
-static bool is_offline(int error)
-{
-	return error == ENXIO || error == ENOENT;
-}
-
-/*
- * Open the lowest CPU of a place that answers. Those that are offline are
- * passed over: the topology is as it was when loaded. -1 + errno.
- */
-static int open_place(struct msr *msr, struct place *place, uint64_t *units)
-{
-	const struct ergon_topo *topo = msr->m->topo;
-	struct failure first = { 0 };
-
-	for (size_t i = 0; i < topo->ncpus; i++) {
-		if (!is_at(&topo->cpus[i], place))
-			continue;
-		if (open_cpu(msr, place, topo->cpus[i].os, units) == 0)
-			return 0;
-		if (!first.error || !is_offline(msr->failure.error))
-			first = msr->failure;
-		if (!is_offline(first.error))
-			break;
-	}
-	msr->failure = first;
-	errno = first.error;
-	return -1;
-}
-
-/* A new place; its position, or -1 + errno. */
+/* A new place; its position, or -1 + failure. */
 static ssize_t add_place(struct msr *msr, const struct ergon_cpu *cpu, int die, int core,
 			 uint64_t *units)
 {
-	struct place *place = &msr->places[msr->nplaces];
+	struct ergon_msr_place *place = &msr->places[msr->nplaces];
 
-	*place = (struct place){ .package = cpu->package, .die = die, .core = core, .fd = -1 };
-	return open_place(msr, place, units) < 0 ? -1 : (ssize_t)msr->nplaces++;
+	*place = (struct ergon_msr_place){ .package = cpu->package, .die = die, .core = core };
+	if (ergon_msr_place_open(place, msr->m->sysroot, msr->m->topo, msr->cpu->registers->unit,
+				 units, &msr->failure) < 0)
+		return -1;
+	return (ssize_t)msr->nplaces++;
 }
 
 /* A place per package or die; false when one of them does not answer. */
@@ -204,7 +128,7 @@ static bool add_units(struct msr *msr)
 		const struct ergon_cpu *cpu = &topo->cpus[i];
 		size_t u = 0;
 
-		while (u < msr->nunits && !is_at(cpu, &msr->places[u]))
+		while (u < msr->nunits && !ergon_msr_place_has(&msr->places[u], cpu))
 			u++;
 		if (u < msr->nunits)
 			continue;
@@ -215,28 +139,23 @@ static bool add_units(struct msr *msr)
 	return true;
 }
 
-/* Give back what was opened since these were the numbers. Keeps errno. */
+/* Give back what was opened since these were the numbers. */
 static void forget(struct msr *msr, size_t nplaces, size_t ncounters)
 {
-	int saved = errno;
-
 	while (msr->nplaces > nplaces)
 		close(msr->places[--msr->nplaces].fd);
 	msr->ncounters = ncounters;
-	errno = saved;
 }
 
-/* --- finding channels --- */
-
-/* One counter more for a source. 0 and its reading, or -1 + errno. */
+/* One counter more for a source. 0 and its reading, or -1 + failure. */
 static int add_counter(struct msr *msr, struct source *source, size_t place, uint32_t address,
 		       uint64_t *value)
 {
 	struct counter *counter = &msr->counters[msr->ncounters];
 
 	*counter = (struct counter){ .place = place, .address = address };
-	if (ergon_msr_read(msr->places[place].fd, address, value) < 0) {
-		note_failure(msr, &msr->places[place], address);
+	if (ergon_msr_place_read(&msr->places[place], address, value) < 0) {
+		ergon_msr_place_explain(&msr->places[place], address, &msr->failure);
 		return -1;
 	}
 	counter->wide = ergon_msr_is_wide(msr->cpu, *value);
@@ -256,13 +175,14 @@ static int add_cores(struct msr *msr, struct source *source, size_t unit, uint32
 	*value = 0;
 	for (size_t i = 0; i < topo->ncpus; i++) {
 		const struct ergon_cpu *cpu = &topo->cpus[i];
-		size_t from = source->first, c = from;
+		size_t c = source->first;
 		uint64_t units, one;
 		ssize_t place;
 
-		if (!is_at(cpu, &msr->places[unit]))
+		if (!ergon_msr_place_has(&msr->places[unit], cpu))
 			continue;
-		while (c < msr->ncounters && !is_at(cpu, &msr->places[msr->counters[c].place]))
+		while (c < msr->ncounters &&
+		       !ergon_msr_place_has(&msr->places[msr->counters[c].place], cpu))
 			c++;
 		if (c < msr->ncounters)
 			continue;
@@ -277,7 +197,7 @@ static int add_cores(struct msr *msr, struct source *source, size_t unit, uint32
 static void fill_channel(const struct msr *msr, enum ergon_domain domain, size_t unit,
 			 const struct source *source, struct ergon_channel *ch)
 {
-	const struct place *place = &msr->places[unit];
+	const struct ergon_msr_place *place = &msr->places[unit];
 	const struct counter *counter = &msr->counters[source->first];
 	bool node = domain == ERGON_DOMAIN_PLATFORM;
 
@@ -318,24 +238,19 @@ static int open_source(struct msr *msr, enum ergon_domain domain, size_t unit,
 	return rc;
 }
 
-__attribute__((format(printf, 4, 5)))
-static void drop(struct msr *msr, enum ergon_domain domain, size_t unit, const char *why_fmt, ...)
+/* The register of a domain on a unit, in words. */
+static const char *name_register(const struct msr *msr, enum ergon_domain domain, size_t unit,
+				 char buf[96])
 {
-	char what[96], why[160];
-	va_list ap;
-
-	snprintf(what, sizeof(what), "%s register 0x%x cpu%d", ergon_domain_name(domain),
+	snprintf(buf, 96, "%s register 0x%x cpu%d", ergon_domain_name(domain),
 		 msr->cpu->registers->energy[domain], msr->places[unit].cpu);
-	va_start(ap, why_fmt);
-	vsnprintf(why, sizeof(why), why_fmt, ap);
-	va_end(ap);
-	ergon_drop(&msr->drops, what, "%s", why);
+	return buf;
 }
 
 /* How many units have a register that cannot be read, one that reads 0, one that counts. */
 struct tally {
 	size_t bad, zero, moving;
-	struct failure failure;   /* the first */
+	struct ergon_msr_failure failure; /* the first */
 };
 
 /* A unit's register is one more channel. */
@@ -352,6 +267,7 @@ static void add_channel(struct msr *msr, enum ergon_domain domain, size_t unit,
 	/* Each core's count may wrap; the sum of what came on top never does. */
 	kept->each = *ch;
 	ch->modulus = 0;
+	ch->step_ns = ROUND_PERIOD_NS;
 }
 
 /*
@@ -367,14 +283,15 @@ static struct tally add_domain(struct msr *msr, enum ergon_domain domain, struct
 	size_t nplaces = msr->nplaces, ncounters = msr->ncounters, nchannels = msr->nchannels;
 	bool once = domain == ERGON_DOMAIN_PLATFORM;
 	struct tally tally = { 0 };
+	char what[96];
 
 	for (size_t u = 0; u < msr->nunits; u++) {
 		if (open_source(msr, domain, u, &found[u], &values[u]) < 0) {
 			found[u].n = 0;
 			if (tally.bad++ == 0)
 				tally.failure = msr->failure;
-			drop(msr, domain, u, "%s: %s", msr->failure.what,
-			     strerror(msr->failure.error));
+			ergon_drop(&msr->drops, name_register(msr, domain, u, what), "%s: %s",
+				   msr->failure.what, strerror(msr->failure.error));
 		} else {
 			tally.zero += values[u] == 0;
 			tally.moving += values[u] != 0;
@@ -384,9 +301,11 @@ static struct tally add_domain(struct msr *msr, enum ergon_domain domain, struct
 		if (found[u].n == 0)
 			continue;
 		if (values[u] == 0 && (once || tally.moving == 0))
-			drop(msr, domain, u, "reads 0: not there, or nothing counted yet");
+			ergon_drop(&msr->drops, name_register(msr, domain, u, what),
+				   "reads 0: not there, or nothing counted yet");
 		else if (once && msr->nchannels > nchannels)
-			drop(msr, domain, u, "a node has one psys");
+			ergon_drop(&msr->drops, name_register(msr, domain, u, what),
+				   "a node has one psys");
 		else
 			add_channel(msr, domain, u, &found[u]);
 	}
@@ -410,7 +329,7 @@ static const struct {
 	{ 0, ERGON_PROBE_UNSUPPORTED, "" },
 };
 
-static void answer_failure(const struct failure *failure, const char *consequence,
+static void answer_failure(const struct ergon_msr_failure *failure, const char *consequence,
 			   struct ergon_probe *out)
 {
 	size_t i = 0;
@@ -454,7 +373,7 @@ static bool know_cpu(struct msr *msr, struct ergon_probe *out)
 static void add_domains(struct msr *msr, struct source *found, uint64_t *values,
 			struct ergon_probe *out)
 {
-	struct failure first = { 0 };
+	struct ergon_msr_failure first = { 0 };
 	size_t zero = 0;
 
 	for (size_t d = 0; d < NDOMAINS; d++) {
@@ -580,21 +499,20 @@ static bool read_counter(const struct msr *msr, const struct counter *counter, u
 {
 	uint64_t value;
 
-	if (ergon_msr_read(msr->places[counter->place].fd, counter->address, &value) < 0)
+	if (ergon_msr_place_read(&msr->places[counter->place], counter->address, &value) < 0)
 		return false;
 	*raw = counter->wide ? value : value & UINT32_MAX;
 	return true;
 }
 
-/* What one counter adds to its source; false when that cannot be told. */
-static bool advance(struct msr *msr, struct source *source, struct counter *counter)
+/* Add what one core drew; false when it does not answer. */
+static bool add_core(struct msr *msr, struct source *source, struct counter *counter, uint64_t now)
 {
 	struct ergon_delta d = { 0, 0 };
-	uint64_t raw, now;
+	uint64_t raw;
 
 	if (!read_counter(msr, counter, &raw))
 		return counter->parked;
-	now = ergon_clock_ns();
 	source->each.modulus = counter->wide ? 0 : 1ull << 32;
 	if (counter->based && !counter->parked)
 		d = ergon_delta(&source->each, counter->raw, raw, now - counter->t_ns);
@@ -603,7 +521,30 @@ static bool advance(struct msr *msr, struct source *source, struct counter *coun
 	counter->based = true;
 	counter->parked = false;
 	source->sum += d.counts;
-	return !(d.flags & (ERGON_FLAG_RESET | ERGON_FLAG_GLITCH));
+	msr->flags |= d.flags;
+	return true;
+}
+
+/*
+ * Each core costs an interrupt: a server's 128 cores 0.1 to 0.3 ms, and
+ * every one of them its sleep. Between two rounds the sum stands still.
+ */
+static bool sum_cores(struct msr *msr, struct source *source, uint64_t *raw)
+{
+	uint64_t now = ergon_clock_ns(), took;
+	bool good = true;
+
+	if (now >= source->due_ns) {
+		for (size_t c = 0; c < source->n; c++)
+			good &= add_core(msr, source, &msr->counters[source->first + c], now);
+		took = ergon_clock_ns() - now;
+		if (good && took > ROUND_NS)
+			source->due_ns = now + (took < ROUND_PERIOD_NS / ROUND_SHARE ?
+						took * ROUND_SHARE : ROUND_PERIOD_NS);
+	}
+	if (good)
+		*raw = source->sum;
+	return good;
 }
 
 static size_t msr_read(void *inst, uint64_t *raw, bool *ok)
@@ -611,20 +552,22 @@ static size_t msr_read(void *inst, uint64_t *raw, bool *ok)
 	struct msr *msr = inst;
 	size_t good = 0;
 
+	msr->flags = 0;
 	for (size_t i = 0; i < msr->nchannels; i++) {
 		struct source *source = &msr->sources[i];
-		struct counter *counter = &msr->counters[source->first];
 
-		ok[i] = true;
-		if (!source->summed)
-			ok[i] = read_counter(msr, counter, &raw[i]);
-		for (size_t c = 0; source->summed && c < source->n; c++)
-			ok[i] &= advance(msr, source, &counter[c]);
-		if (source->summed && ok[i])
-			raw[i] = source->sum;
+		ok[i] = source->summed ? sum_cores(msr, source, &raw[i]) :
+			read_counter(msr, &msr->counters[source->first], &raw[i]);
 		good += ok[i];
 	}
 	return good;
+}
+
+static unsigned msr_flags(const void *inst)
+{
+	const struct msr *msr = inst;
+
+	return msr->flags;
 }
 
 /* A core all of whose threads are offline draws nothing. */
@@ -646,20 +589,21 @@ static void park(struct msr *msr, size_t place)
 static void msr_rescan(void *inst)
 {
 	struct msr *msr = inst;
+	uint32_t address = msr->cpu->registers->unit;
 
 	for (size_t p = 0; p < msr->nplaces; p++) {
-		struct place *place = &msr->places[p];
-		struct place other = *place;
+		struct ergon_msr_place *place = &msr->places[p];
+		struct ergon_msr_failure why;
+		int old = place->fd;
 		uint64_t units;
 
-		if (ergon_msr_read(place->fd, msr->cpu->registers->unit, &units) == 0)
+		if (ergon_msr_place_read(place, address, &units) == 0)
 			continue;
-		if (open_place(msr, &other, &units) == 0) {
-			close(place->fd);
-			*place = other;
-		} else if (is_offline(errno)) {
+		if (ergon_msr_place_open(place, msr->m->sysroot, msr->m->topo, address, &units,
+					 &why) == 0)
+			close(old);
+		else if (ergon_msr_is_gone(why.error))
 			park(msr, p);
-		}
 	}
 }
 
@@ -673,6 +617,7 @@ const struct ergon_backend ergon_backend_msr = {
 	.channels = msr_channels,
 	.dropped = msr_dropped,
 	.read = msr_read,
+	.flags = msr_flags,
 	.rescan = msr_rescan,
 	.close = msr_close,
 };

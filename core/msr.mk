@@ -4,5 +4,5 @@ libergoncore_la_SOURCES += \
 	core/backend_msr.c \
 	core/msr.c \
 	core/msr.h \
-	core/msr_device.c \
-	core/msr_device.h
+	core/msr_place.c \
+	core/msr_place.h

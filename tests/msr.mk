@@ -9,7 +9,7 @@ TESTS += $(msr_unit_tests)
 tests_unit_backend_msr_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_backend_msr_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_backend_msr_LDADD = libergontest.la $(UNIT_LIBS)
-tests_unit_backend_msr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pread
+tests_unit_backend_msr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime -Wl,--wrap=pread
 tests_unit_msr_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_msr_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_msr_LDADD = $(UNIT_LIBS) -lm
