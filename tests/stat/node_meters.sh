@@ -24,7 +24,13 @@ run() {
 }
 
 # is FILTER WANT
-is() { check "$1 is $2" [ "$(jq -c "$1" "$tmp/json")" = "$2" ]; }
+is() {
+	got=$(jq -c "$1" "$tmp/json")
+	check "$1 is $got, expected $2" [ "$got" = "$2" ]
+}
+
+# A busy machine may miss ticks.
+flags_are() { is '.flags - ["missed"]' "$1"; }
 
 # 100 + 23 J of the node, of which 40 J of one card.
 run cray <<'END'
@@ -36,17 +42,17 @@ END
 is '[.mechanism, .scope, .total_j]' '["cray","node",123]'
 is '.domains.gpu.instances | map(.j)' '[0,0,40,0]'
 is '[.domains.cpu.j, .domains.dram.j]' '[0,0]'
-is '.flags' '[]'
+flags_are '[]'
 
 # The controller starts anew: what it shows then is not what was drawn, lower or higher.
 for start in 12 99999999; do
 	run cray <<-END
 	set_energy energy $start 0423456
-	echo 17321392${start%${start#??}} > startup
+	echo $start > startup
 	sleep 0.5
 	set_energy energy $((start + 7)) 0523456
 	END
-	is '.flags' '["reset"]'
+	flags_are '["reset"]'
 	is '.total_j' 7
 done
 
@@ -63,7 +69,7 @@ mkdir "$tmp/root/dev"
 : > "$tmp/root/dev/ipmi0"
 check_exit 5 "a BMC without a word" "$ergon" stat -m dcmi --json "$tmp/json" -- sh -c 'exit 5'
 is '[.mechanism, .scope, .total_j, .domains]' '["dcmi",null,null,{}]'
-is '.flags' '["gap"]'
+flags_are '["gap"]'
 ERGON_DEBUG=backend check_exit 0 "told why" "$ergon" stat -m dcmi -- true
 check "the reason is told" grep -q 'dcmi: no reading: Inappropriate ioctl' "$tmp/err"
 
