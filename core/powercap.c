@@ -110,6 +110,9 @@ static const char *identify(const struct ergon_machine *m, const char *entry, st
 		zone->domain = ERGON_DOMAIN_PLATFORM;
 	} else if (!parse_subzone(name, &zone->domain)) {
 		return "unknown zone name";
+	} else if (zone->domain == ERGON_DOMAIN_CORE && ergon_topo_counts_per_package(m->topo)) {
+		/* The kernel reads AMD's register, which each core has, on one CPU of the package. */
+		return "on AMD the energy of one core, not of all";
 	} else if (child) {
 		if (!parent_package(m->sysroot, entry, &zone->package, &zone->die))
 			return "its parent is not a package";

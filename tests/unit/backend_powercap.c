@@ -262,6 +262,30 @@ static void dies_are_mirrors_on_amd_only(void **state)
 	}
 }
 
+/* likwid #365: the core zone of AMD has one core's energy, and would pass for all cores'. */
+static void core_of_amd_is_one_core(void **state)
+{
+	static const char *const vendors[] = { "AuthenticAMD", "HygonGenuine", "GenuineIntel" };
+
+	(void)state;
+	one_package();
+	zone("intel-rapl:0", "package-0", 1000, ESU16);
+	zone("intel-rapl:0:0", "core", 1000, ESU16);
+	for (size_t i = 0; i < 3; i++) {
+		const struct ergon_dropped *dropped;
+		const struct ergon_channel *ch;
+		struct ergon_meter *meter;
+
+		strcpy(topo.vendor, vendors[i]);
+		meter = open_meter();
+		assert_int_equal(ergon_meter_channels(meter, &ch), i < 2 ? 1 : 2);
+		assert_int_equal(ergon_meter_dropped(meter, &dropped), i < 2);
+		if (i < 2)
+			assert_non_null(strstr(dropped[0].why, "one core"));
+		ergon_meter_close(meter);
+	}
+}
+
 /* X8 for root: what cannot be read is neither 0 J nor absent. */
 static void unreadable_is_not_zero(void **state)
 {
@@ -544,6 +568,7 @@ int main(void)
 		TEST(psys_between_the_sockets),
 		TEST(mmio_is_the_same_counter),
 		TEST(dies_are_mirrors_on_amd_only),
+		TEST(core_of_amd_is_one_core),
 		TEST(a_domain_is_complete_or_absent),
 		TEST(unknown_range_gives_no_wrap),
 		TEST(bad_text_is_a_gap),
