@@ -26,7 +26,7 @@
 #define REMEDY_LIBRARY "install the driver's libraries (Debian: libnvidia-ml1), or set LD_LIBRARY_PATH"
 #define REMEDY_JOB "ask for GPUs: a job may open only those it was given"
 
-#define PROBE_MS 2000
+#define PROBE_MS 5000
 
 /* --- NVML's ABI --- */
 

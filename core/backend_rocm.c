@@ -26,7 +26,7 @@
 #define REMEDY_RIGHTS "add the user to the groups render and video, or run as root"
 #define REMEDY_LIBRARY "install AMD SMI (amd-smi-lib) or ROCm SMI (rocm-smi-lib), or set LD_LIBRARY_PATH"
 
-#define PROBE_MS 2000
+#define PROBE_MS 5000
 #define SMI_SUCCESS 0
 #define SMI_NOT_SUPPORTED 2       /* in both libraries */
 

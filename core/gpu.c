@@ -10,11 +10,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "clock.h"
 #include "delta.h"
 #include "gpu_count.h"
+#include "log.h"
 #include "slow.h"
 
 /* NVML's counters move every 20 to 100 ms. */
@@ -65,6 +67,8 @@ static enum ergon_gpu_answer note(struct work *w, enum ergon_gpu_answer answer,
 {
 	if (answer == ERGON_GPU_OK || !*err->text)
 		return answer;
+	if (strcmp(w->said.text, err->text) != 0)
+		ergon_log(ERGON_LOG_DEBUG, ERGON_LOG_BACKEND, "%s: %s", w->vendor->name, err->text);
 	pthread_mutex_lock(&w->lock);
 	w->answer = answer;
 	w->said = *err;
@@ -214,7 +218,6 @@ static struct work *work_new(const struct ergon_gpu_vendor *vendor, void *lib, s
 	w->start_ns = ergon_clock_ns();
 	atomic_init(&w->answered, -1);
 	w->answer = ERGON_GPU_FAILED;
-	ergon_error_set(&w->said, "no answer");
 	pthread_mutex_init(&w->lock, NULL);
 	w->counts = calloc(n, sizeof(*w->counts));
 	for (size_t i = 0; w->counts && i < n; i++)
@@ -286,6 +289,11 @@ void ergon_gpus_probe(struct ergon_gpus *gpus, unsigned ms, const char *remedy,
 		nanosleep(&nap, NULL);
 	if (atomic_load(&gpus->work->answered) > 0) {
 		ergon_probe_set(out, ERGON_PROBE_OK, "", "%s", "");
+		return;
+	}
+	if (atomic_load(&gpus->work->answered) < 0) {
+		ergon_probe_set(out, ERGON_PROBE_UNSUPPORTED, "",
+				"the library has not started within %u s", ms / 1000);
 		return;
 	}
 	pthread_mutex_lock(&gpus->work->lock);

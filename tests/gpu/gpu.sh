@@ -97,6 +97,21 @@ check "the counter is taken" [ "$(value '.channels[] | select(.id == "pci 0000:0
 check "the other card" [ "$(value '.channels[] | select(.id == "pci 0000:09:00.0").source')" = hwmon ]
 check "told" grep -q 'tells only power; rocm counts energy' "$tmp/json"
 
+# --- Grace Hopper: the module's meter holds the GPU ---
+rm -rf "$tmp/machine"
+cp -R "$top_srcdir/tests/sysroots/grace-hopper" "$tmp/machine"
+chmod -R u+w "$tmp/machine"
+gpu=$tmp/machine/proc/driver/nvidia/gpus/0009:01:00.0
+mkdir -p "$gpu" "$tmp/machine/dev"
+printf 'Model: \t\t NVIDIA GH200 480GB\nBus Location: \t 0009:01:00.0\nDevice Minor: \t 0\n' > "$gpu/information"
+: > "$tmp/machine/dev/nvidiactl"
+: > "$tmp/machine/dev/nvidia0"
+echo 'gpu 0009:01:00.0 0 0 7000 3 0' > "$tmp/gpus"
+check_exit 0 "list on Grace Hopper" "$ergon" list --json
+cp "$tmp/out" "$tmp/json"
+check "the module is the total" [ "$(value .scope)" = module ]
+check "the GPU is inside" [ "$(value '.channels[] | select(.source == "nvml") | .why')" = "inside module" ]
+
 # --- device files that only root may open: a permission ---
 as_user=
 if [ "$(id -u)" -eq 0 ]; then
