@@ -124,14 +124,17 @@ static struct ergon_meter *open_meter(const struct ergon_dcmi_pace *pace)
 	return meter;
 }
 
-/* Until it is asked n times more, at most 10 s. */
-static void wait_asked(int n)
+/* Until it has been asked so often, at most 10 s. */
+static void wait_asked_in_all(int n)
 {
-	int until = bmc.asked + n;
-
-	for (int tries = 0; bmc.asked < until && tries < 10000; tries++)
+	for (int tries = 0; bmc.asked < n && tries < 10000; tries++)
 		nap(1);
-	assert_true(bmc.asked >= until);
+	assert_true(bmc.asked >= n);
+}
+
+static void wait_asked(int more)
+{
+	wait_asked_in_all(bmc.asked + more);
 }
 
 static void the_channel_is_the_nodes_power(void **state)
@@ -352,7 +355,7 @@ static void a_busy_bmc_is_asked_again(void **state)
 	bmc.watts = 272;
 	bmc.busy = 2;
 	meter = open_meter(&once);
-	wait_asked(3);
+	wait_asked_in_all(3);
 	for (int tries = 0; tries < 5000; tries++) {
 		ergon_meter_read(meter, &r);
 		if (ergon_meter_answered(meter, 0))
