@@ -83,7 +83,9 @@ struct hwmon {
 	struct source {
 		size_t raw;       /* position in raw */
 		const struct sensor *sensor;
+		bool begun;       /* has had a value */
 	} *sources;               /* of the channels */
+	uint64_t opened_ns;
 	struct ergon_drops drops;
 };
 
@@ -422,7 +424,7 @@ static void add_channel(struct hwmon *h, const struct ergon_machine *m,
 		h->sources[at] = h->sources[at - 1];
 	}
 	h->channels[at] = ch;
-	h->sources[at] = (struct source){ raw, sensor };
+	h->sources[at] = (struct source){ raw, sensor, false };
 }
 
 static void name_gpus(struct hwmon *h)
@@ -517,6 +519,7 @@ static struct hwmon *discover(const struct ergon_machine *m, struct ergon_probe 
 	} else if (start_readers(h, m, &sources, &err) < 0) {
 		ergon_probe_set(out, ERGON_PROBE_UNSUPPORTED, "", "%s", err.text);
 	} else {
+		h->opened_ns = ergon_clock_ns();
 		await_answers(h);
 		choose_channels(h, m, &tally);
 		judge(h, &sources, &tally, out);
@@ -562,6 +565,19 @@ static size_t hwmon_dropped(const void *inst, const struct ergon_dropped **out)
 	return h->drops.n;
 }
 
+/*
+ * Power is energy from when its thread was started, and its first answer
+ * says how much (slow.h): until it comes there is 0 to tell, not a gap.
+ */
+static bool is_beginning(const struct hwmon *h, const struct source *source)
+{
+	int answer = source->sensor->answer;
+
+	return !source->begun && source->sensor->source.kind != ERGON_SLOW_COUNTER &&
+	       (answer == ANSWER_NONE || answer == ANSWER_GOOD) &&
+	       ergon_clock_ns() - h->opened_ns < HOLD_NS;
+}
+
 static size_t hwmon_read(void *inst, uint64_t *raw, bool *ok)
 {
 	struct hwmon *h = inst;
@@ -571,12 +587,17 @@ static size_t hwmon_read(void *inst, uint64_t *raw, bool *ok)
 		ergon_slow_latest(h->readers[i].slow, h->raw + h->readers[i].first,
 				  h->ok + h->readers[i].first);
 	for (size_t i = 0; i < h->nchannels; i++) {
-		const struct source *source = &h->sources[i];
+		struct source *source = &h->sources[i];
 
 		/* A sensor that is gone is missed at once, not when its last value is old. */
 		ok[i] = h->ok[source->raw] && source->sensor->answer != ENODEV;
-		if (ok[i])
+		if (ok[i]) {
 			raw[i] = h->raw[source->raw];
+			source->begun = true;
+		} else if (is_beginning(h, source)) {
+			raw[i] = 0;
+			ok[i] = true;
+		}
 		good += ok[i];
 	}
 	return good;

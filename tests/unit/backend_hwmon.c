@@ -8,6 +8,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "clock.h"
 #include "delta.h"
 #include "flags.h"
 #include "hwmon_source.h"
@@ -27,6 +29,21 @@
 
 #define CLASS "/sys/class/hwmon/"
 #define MS 1000000ull
+
+/* Each reading of a value takes so long: the linker puts this in between. */
+static atomic_int reading_ms;
+
+int __wrap_ergon_fd_read_u64(int fd, uint64_t *value);
+int __real_ergon_fd_read_u64(int fd, uint64_t *value);
+
+int __wrap_ergon_fd_read_u64(int fd, uint64_t *value)
+{
+	struct timespec t = { .tv_nsec = reading_ms % 1000 * 1000000, .tv_sec = reading_ms / 1000 };
+
+	if (reading_ms)
+		nanosleep(&t, NULL);
+	return __real_ergon_fd_read_u64(fd, value);
+}
 
 static struct tree tree;
 static struct ergon_cpu cpus[8];
@@ -742,6 +759,59 @@ static void sleeping_gpus_are_left_alone(void **state)
 	ergon_meter_close(meter);
 }
 
+/* Nobody waits for a slow sensor, and what it drew before its first answer is counted. */
+static void slow_sensors_hold_nobody_up(void **state)
+{
+	struct ergon_error err = { "" };
+	uint64_t before = ergon_clock_ns(), raw[2] = { 77, 77 };
+	uint64_t first;
+	bool ok[2];
+	void *inst;
+
+	(void)state;
+	one_package();
+	altra(1, "APMC0D29:00", 60000000, 20000000);
+	reading_ms = 800;
+	inst = ergon_backend_hwmon.open(&m, &err);
+	assert_non_null(inst);
+	assert_true(ergon_clock_ns() - before < 700 * MS);
+	assert_int_equal(good(inst, raw, ok), 2);
+	assert_int_equal(raw[0], 0);
+	/* Never a gap until both have been read, one after the other. */
+	WAIT_FOR((assert_int_equal(good(inst, raw, ok), 2), raw[0] > 0 && raw[1] > 0));
+	first = ergon_clock_ns() - before;
+	assert_true(raw[0] >= 96 * 1000000ull - 60 * 100000 && raw[0] <= first / 1000 * 60);
+	assert_true(raw[1] >= 32 * 1000000ull - 20 * 100000 && raw[1] <= first / 1000 * 20);
+	before = ergon_clock_ns();
+	ergon_backend_hwmon.close(inst);
+	assert_true(ergon_clock_ns() - before < 700 * MS);
+	reading_ms = 0;
+	nap(900); /* the thread looks at its files no more */
+}
+
+/* A counter that has not been read has no energy to tell. */
+static void slow_counters_begin_with_their_first_answer(void **state)
+{
+	uint64_t raw[1] = { 77 };
+	struct ergon_error err;
+	bool ok[1] = { true };
+	void *inst;
+
+	(void)state;
+	device(0, "xe", "0000:4d:00.0");
+	attr(0, "energy1_input", "1000");
+	reading_ms = 300;
+	inst = ergon_backend_hwmon.open(&m, &err);
+	assert_non_null(inst);
+	assert_int_equal(good(inst, raw, ok), 0);
+	assert_false(ok[0]);
+	WAIT_FOR(good(inst, raw, ok) == 1);
+	assert_int_equal(raw[0], 1000);
+	ergon_backend_hwmon.close(inst);
+	reading_ms = 0;
+	nap(400);
+}
+
 static void rights_are_not_absence(void **state)
 {
 	struct ergon_probe probe;
@@ -788,6 +858,8 @@ int main(void)
 		T(a_silent_sensor_stops_no_other),
 		T(a_renumbered_sensor_is_found_again),
 		T(sleeping_gpus_are_left_alone),
+		T(slow_sensors_hold_nobody_up),
+		T(slow_counters_begin_with_their_first_answer),
 		T(rights_are_not_absence),
 	};
 
