@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "msr.h"
 #include "powercap.h"
 #include "scope.h"
 
@@ -55,13 +56,6 @@ _Static_assert(sizeof(events) / sizeof(events[0]) == ERGON_POWER_EVENTS, "a row 
 static const int esu16_models[] = {
 	0x2a, 0x2d,               /* Sandy Bridge */
 	0x3a, 0x3e,               /* Ivy Bridge */
-};
-
-/* Intel models whose DRAM unit is 2^-16 J whatever the unit register says. */
-static const int dram16_models[] = {
-	0x3f, 0x4f, 0x56,         /* Haswell, Broadwell servers */
-	0x55, 0x6a, 0x6c,         /* Skylake to Ice Lake servers */
-	0x57, 0x85,               /* Knights Landing, Mill */
 };
 
 static void close_unit(struct ergon_power_unit *unit)
@@ -461,6 +455,8 @@ static bool has_model(const int *models, size_t n, int model)
 static int energy_unit_bits(const struct ergon_topo *topo, const struct ergon_zones *zones,
 			    enum ergon_domain domain, int package)
 {
+	const struct ergon_msr_cpu *cpu = ergon_msr_cpu_find(topo->vendor, topo->family, topo->model);
+
 	for (size_t i = 0; i < zones->nzones; i++) {
 		const struct ergon_zone *zone = &zones->zones[i];
 
@@ -470,8 +466,7 @@ static int energy_unit_bits(const struct ergon_topo *topo, const struct ergon_zo
 	if (ergon_topo_counts_per_package(topo))
 		return 16;
 	if (has_model(esu16_models, sizeof(esu16_models) / sizeof(int), topo->model) ||
-	    (domain == ERGON_DOMAIN_DRAM &&
-	     has_model(dram16_models, sizeof(dram16_models) / sizeof(int), topo->model)))
+	    (domain == ERGON_DOMAIN_DRAM && cpu && cpu->quirks & ERGON_MSR_DRAM_FIXED))
 		return 16;
 	return 14;
 }
