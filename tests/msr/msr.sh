@@ -118,6 +118,20 @@ package1 true msr 0xc001029b cpu16
 core0 false register 0xc001029a of 8 cores
 core1 false register 0xc001029a of 8 cores"
 
+# Package 0 moves by 2^24 counts, 256 J, which its first core's register shows as 2^32: nothing.
+# Core 1 draws 1 J, core 2 draws 2 J; their second threads' files would make it more.
+cat > "$tmp/work" << END
+sleep 0.5
+sh "$tmp/register" 0 0xc001029b 0x100020a
+sh "$tmp/register" 2 0xc001029a 0x030a10
+sh "$tmp/register" 3 0xc001029a 0x090a10
+sh "$tmp/register" 4 0xc001029a 0x040a10
+sh "$tmp/register" 5 0xc001029a 0x090a10
+END
+check_exit 0 "stat on AMD" "$ergon" stat -m msr -F 0.5 --json "$tmp/json" -- sh "$tmp/work"
+check "joules" is "$(jq -c '[.scope, .total_j, [.domains.package.instances[].j],
+	[.domains.core.instances[].j], .flags]' "$tmp/json")" '["cpu",256,[256,0],[3,0],[]]'
+
 # --- CPUs that are refused ---
 machine granite-rapids
 check_exit 1 "TPMI" "$ergon" list -m msr --json

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The clock stands still unless a test moves it. Registers are sparse files. In a file, unlike in the device, a register's 8
- * bytes overlap those of the next address, and AMD's three lie side by side:
- * pread is wrapped (-Wl,--wrap=pread) and gives every address 8 bytes of its
- * own. A value FAIL(e) makes the read fail with errno e.
+ * Registers are sparse files. In a file, unlike in the device, a register's
+ * 8 bytes overlap those of the next address, and AMD's three lie side by
+ * side: pread is wrapped (-Wl,--wrap=pread) and gives every address 8 bytes
+ * of its own. A value FAIL(e) makes the read fail with errno e. The clock,
+ * wrapped as well, stands still unless a test moves it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -413,7 +414,8 @@ static void msr_safe_is_the_second_choice(void **state)
 	assert_int_equal(uj_of(meter, &r, "package0"), 1000000);
 	ergon_meter_close(meter);
 	set_file("msr_safe", 0, PKG, FAIL(EACCES));
-	assert_refused(ERGON_PROBE_PERMISSION, "/dev/cpu/0/msr_safe register 0x611: Permission denied", "msr_allowlist");
+	assert_refused(ERGON_PROBE_PERMISSION, "/dev/cpu/0/msr_safe register 0x611: Permission denied",
+		       "msr_allowlist");
 	/* With msr there, nobody asks msr_safe. */
 	set(0, UNIT, UNITS(16));
 	set(0, PKG, 2000);
@@ -859,6 +861,31 @@ static void another_cpu_takes_over(void **state)
 	msr->close(inst);
 }
 
+/* The same under a meter: a gap, and after a second all that was drawn in it. */
+static void no_energy_is_lost_to_an_offline_cpu(void **state)
+{
+	struct ergon_meter *meter;
+	struct ergon_reading r;
+
+	(void)state;
+	cpu_is("GenuineIntel", 6, 0x2d, (struct shape){ 2, 1, 2, 1, false });
+	set_all(UNIT, UNITS(16));
+	set_all(PKG, 1000);
+	m.max_watts[ERGON_DOMAIN_PACKAGE] = 500;
+	meter = open_meter();
+	go_offline(0);
+	for (uint64_t s = 1; s <= 3; s++) {
+		clock_ns += 1000000000;
+		set(1, PKG, 1000 + s * 65536);
+		set(2, PKG, 1000 + s * 65536);
+		ergon_meter_read(meter, &r);
+		assert_int_equal(r.flags, s <= 2 ? ERGON_FLAG_GAP : 0);
+		assert_int_equal(uj_of(meter, &r, "package0"), s <= 2 ? 0 : 3000000);
+		assert_int_equal(uj_of(meter, &r, "package1"), s * 1000000);
+	}
+	ergon_meter_close(meter);
+}
+
 static void one_thread_of_a_core_goes(void **state)
 {
 	const struct ergon_backend *msr = &ergon_backend_msr;
@@ -1058,6 +1085,7 @@ int main(void)
 		TEST(offline_cpus_are_passed_over),
 		TEST(a_failed_read_is_a_gap),
 		TEST(another_cpu_takes_over),
+		TEST(no_energy_is_lost_to_an_offline_cpu),
 		TEST(one_thread_of_a_core_goes),
 		TEST(cores_are_complete_or_absent),
 		TEST(a_core_that_was_set_back),
