@@ -411,6 +411,7 @@ static void add_channel(struct hwmon *h, const struct ergon_machine *m,
 		.max_watts = ergon_machine_max_watts(m, source->domain),
 		.step_ns = HOLD_NS,
 		.integrated = source->kind != ERGON_SLOW_COUNTER,
+		.from_open = source->kind != ERGON_SLOW_COUNTER,
 		.source = "hwmon",
 	};
 	size_t at = h->nchannels++;
