@@ -147,7 +147,7 @@ static void a_hanging_source_holds_nobody_up(void **state)
 static void power_becomes_energy(void **state)
 {
 	struct source s = { .value = 200 * W, .good = true, .step_ns = 1000 * MS };
-	struct ergon_slow *slow = start(&s, ERGON_SLOW_POWER, 2, 1);
+	struct ergon_slow *slow = start(&s, ERGON_SLOW_POWER, 2, 10000);
 	uint64_t first, last = 0, reads;
 	bool ok;
 
