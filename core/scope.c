@@ -77,7 +77,8 @@ void ergon_scope_choose(struct ergon_channel *channels, size_t n)
 			continue;
 		for (size_t i = 0; i < n; i++) {
 			if (channels[i].domain != domain || channels[i].in_total ||
-			    (choices[c].needs_counter && channels[i].integrated))
+			    (choices[c].needs_counter && channels[i].integrated) ||
+			    (chosen && domain == ERGON_DOMAIN_NODE)) /* two meters are not two nodes */
 				continue;
 			channels[i].in_total = chosen = true;
 		}
@@ -85,7 +86,6 @@ void ergon_scope_choose(struct ergon_channel *channels, size_t n)
 			continue;
 		some = true;
 		inside |= contents(domain) | (choices[c].last_resort ? 1u << domain : 0);
-		/* Two meters of one node are not two nodes. */
 		if (domain == ERGON_DOMAIN_NODE)
 			inside |= 1u << domain;
 	}

@@ -61,17 +61,22 @@ static void print_energy(const struct stat_result *r, FILE *out, const char *nam
 
 static void print_domains(const struct stat_result *r, FILE *out)
 {
+	size_t told = 0;
+
 	for (int d = 0; d < ERGON_DOMAIN_COUNT; d++) {
 		size_t instances;
 		uint64_t uj = domain_uj(r, d, &instances);
 
 		if (instances == 0)
 			continue;
+		told += instances;
 		print_energy(r, out, ergon_domain_name(d), "", uj);
 		for (size_t i = 0; i < r->nchannels && instances > 1; i++)
 			if (counts(r, i, d))
 				print_energy(r, out, "  ", r->channels[i].name, r->uj[i]);
 	}
+	if (told == 0)
+		fprintf(out, "  nothing measured: %s gave no value in this time\n", r->mechanism);
 }
 
 static void print_sensors(const struct stat_result *r, FILE *out)

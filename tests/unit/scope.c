@@ -87,6 +87,8 @@ static void every_machine_has_one_total(void **state)
 		{ "platform gpu", "platform", "platform" },
 		{ "gpu node", "node", "node" },
 		{ "node node~", "node", "node" },
+		{ "node node", "node", "node" },
+		{ "node~ node~ gpu", "node~", "node" },
 	};
 
 	(void)state;
@@ -142,6 +144,7 @@ static void reasons_name_what_is_counted(void **state)
 		{ "package0 node~", 1, "tells only power; cpu is counted" },
 		{ "node gpu", 1, "inside node" },
 		{ "node node~", 1, "tells only power; node is counted" },
+		{ "node node", 1, "node is counted by another meter" },
 		{ "core0", 0, "core alone is no total" },
 	};
 
