@@ -8,7 +8,7 @@
  *	gpu ADDRESS FIND-RC ENERGY-RC ENERGY POWER-RC POWER
  *
  * ADDRESS as 0000:41:00.0; ENERGY and POWER in the library's own units.
- * Each call is noted in FILE.calls.
+ * Each call is noted in FILE.calls, where that exists.
  */
 #ifndef ERGON_TEST_STORY_H
 #define ERGON_TEST_STORY_H

@@ -231,8 +231,8 @@ static void power_stands_in(void **state)
 		usleep(20000);
 		ergon_meter_read(meter, &r);
 	}
-	assert_true(r.counts[0] > 160 * J && r.counts[0] < 240 * J);
-	assert_true(r.counts[1] > 320 * J && r.counts[1] < 480 * J);
+	assert_true(r.counts[0] > 100 * J && r.counts[0] < 240 * J);
+	assert_true(r.counts[1] > 200 * J && r.counts[1] < 480 * J);
 	assert_true(r.counts[2] < 30 * J); /* until the first answer */
 	assert_int_equal(r.counts[3], 0);
 	assert_false(ergon_meter_answered(meter, 3));
@@ -241,8 +241,8 @@ static void power_stands_in(void **state)
 		ergon_meter_read(meter, &r);
 	}
 	/* The standstill is made up for. */
-	assert_true(r.counts[2] > 300 * 6 * J && r.counts[2] < 300 * 9 * J);
-	assert_true(r.counts[3] > 400 * 6 * J && r.counts[3] < 400 * 9 * J);
+	assert_true(r.counts[2] > 300 * 5 * J && r.counts[2] < 300 * 12 * J);
+	assert_true(r.counts[3] > 400 * 5 * J && r.counts[3] < 400 * 12 * J);
 	assert_int_equal(r.flags, 0);
 	ergon_meter_close(meter);
 }
