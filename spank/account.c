@@ -155,6 +155,7 @@ static void fill_energy(const struct ergon_account *a, const struct progress *p,
 	const struct ergon_meter *meter = a->setup.meter;
 	const struct ergon_channel *channels;
 	size_t n = ergon_meter_channels(meter, &channels);
+	bool answered[ERGON_METER_MAX_CHANNELS];
 	struct ergon_sampler_stats stats;
 	uint64_t max_mw = ergon_curve_max_mw(&p->curve);
 
@@ -163,7 +164,8 @@ static void fill_energy(const struct ergon_account *a, const struct progress *p,
 		int64_t *uj = &r->domain_uj[channels[i].domain];
 
 		/* What never answered is absent, not 0 J. */
-		if (!ergon_meter_answered(meter, i)) {
+		answered[i] = ergon_meter_answered(meter, i);
+		if (!answered[i]) {
 			r->flags |= ERGON_FLAG_GAP;
 			continue;
 		}
@@ -171,12 +173,16 @@ static void fill_energy(const struct ergon_account *a, const struct progress *p,
 		      (int64_t)ergon_counts_to_uj(p->counts[i], channels[i].unit_j);
 	}
 	snprintf(r->mechanism, sizeof(r->mechanism), "%s", ergon_meter_mechanism(meter));
-	snprintf(r->scope, sizeof(r->scope), "%s", ergon_meter_scope(meter));
+	ergon_meter_scope_of(meter, answered, r->scope, sizeof(r->scope));
 	r->model = ergon_meter_estimated(meter);
 	r->freq_hz = a->setup.rate.hz;
 	r->samples = (int64_t)stats.samples;
 	r->missed = (int64_t)stats.missed;
 	r->flags |= stats.flags | (stats.missed ? ERGON_FLAG_MISSED : 0);
+	if (!*r->scope) { /* nothing of the total has answered */
+		r->flags |= ERGON_FLAG_NOENERGY;
+		return;
+	}
 	r->node_uj = (int64_t)p->total_uj;
 	r->curve = p->curve;
 	if (max_mw > 0)

@@ -29,3 +29,9 @@ endif
 
 dist_check_SCRIPTS += tests/stat/node_meters.sh
 TESTS += tests/stat/node_meters.sh
+
+# slurmstepd reads a node's meter; see tests/slurm/common.
+if HAVE_SLURM
+TESTS += tests/slurm/node_meters.sh
+endif
+dist_check_SCRIPTS += tests/slurm/node_meters.sh
