@@ -258,6 +258,8 @@ struct opening {
 	const struct ergon_machine *m;
 	struct ergon_meter_part parts[ERGON_METER_MAX_PARTS];
 	size_t n;
+	size_t nchannels;         /* of all parts */
+	struct ergon_drops drops; /* mechanisms that were left out */
 	struct ergon_error all;   /* what each mechanism said */
 };
 
@@ -267,6 +269,24 @@ static void collect(struct opening *o, const struct ergon_error *one)
 	struct ergon_error before = o->all;
 
 	ergon_error_set(&o->all, "%s%s%s", before.text, *before.text ? "; " : "", one->text);
+}
+
+/* A part of a mechanism would be a wrong total: it is taken whole, or not at all. */
+static bool fits(struct opening *o, const struct ergon_backend *backend, const void *inst,
+		 struct ergon_error *err)
+{
+	const struct ergon_channel *channels;
+	size_t n = backend->channels(inst, &channels);
+
+	if (o->nchannels + n <= ERGON_METER_MAX_CHANNELS) {
+		o->nchannels += n;
+		return true;
+	}
+	ergon_drop(&o->drops, backend->name, "its %zu channels do not fit into a meter of %d", n,
+		   ERGON_METER_MAX_CHANNELS);
+	ergon_error_set(err, "%s: its %zu channels do not fit into a meter of %d", backend->name, n,
+			ERGON_METER_MAX_CHANNELS);
+	return false;
 }
 
 static bool try_open(struct opening *o, const struct ergon_backend *backend,
@@ -280,9 +300,22 @@ static bool try_open(struct opening *o, const struct ergon_backend *backend,
 		return false;
 	}
 	inst = backend->open(o->m, err);
+	if (inst && !fits(o, backend, inst, err)) {
+		backend->close(inst);
+		inst = NULL;
+	}
 	if (inst)
 		o->parts[o->n++] = (struct ergon_meter_part){ backend, inst };
 	return inst != NULL;
+}
+
+/* Nothing is open any more; what was said stays. */
+static void start_over(struct opening *o)
+{
+	close_parts(o->parts, o->n);
+	ergon_drops_free(&o->drops);
+	o->n = 0;
+	o->nchannels = 0;
 }
 
 static bool has_group(const struct opening *o, const char *group)
@@ -351,8 +384,7 @@ static bool open_item(struct opening *o, const char *item, bool allow_model)
 			opened = false;
 		}
 		if (!opened) {
-			close_parts(o->parts, o->n);
-			o->n = 0;
+			start_over(o);
 			return false;
 		}
 	}
@@ -378,10 +410,12 @@ struct ergon_meter *ergon_meter_open(const struct ergon_machine *m, const char *
 		meter = ergon_meter_new(o.parts, o.n, &one);
 		if (!meter) {
 			collect(&o, &one);
-			close_parts(o.parts, o.n);
-			o.n = 0;
+			start_over(&o);
 		}
 	}
+	for (size_t i = 0; meter && i < o.drops.n; i++)
+		ergon_drop(&meter->drops, o.drops.items[i].what, "%s", o.drops.items[i].why);
+	ergon_drops_free(&o.drops);
 	if (!meter)
 		ergon_error_set(err, "%s", *o.all.text ? o.all.text : "no mechanism named");
 	return meter;

@@ -34,7 +34,9 @@ struct ergon_reading {
  * backend's name; several joined by '+' ("cray+nvml") that must all open;
  * or "auto" (also NULL), every automatic backend that opens, one of each
  * group, followed by "model" when nothing does and allow_model is true.
- * What an earlier part measures is dropped from a later one. On failure
+ * What an earlier part measures is dropped from a later one; of the
+ * automatic ones a backend that has more channels than there is room for is
+ * left out whole, and told among the dropped. On failure
  * NULL and err tells for each mechanism tried why not and what to do.
  * The first reading is taken here: counts start at 0.
  */

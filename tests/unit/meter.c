@@ -268,6 +268,51 @@ static void failures_are_told_one_by_one(void **state)
 	tree_destroy(&tree);
 }
 
+/* More cards than a meter has room for cost the processors' energy nothing. */
+static void a_crowd_of_sensors_leaves_the_others_alone(void **state)
+{
+	struct ergon_cpu cpu = { 0, 0, 0, 0 };
+	int package = 0;
+	struct ergon_topo topo = {
+		.ncpus = 1, .cpus = &cpu, .npackages = 1, .packages = &package, .ncores = 1,
+		.family = -1, .model = -1,
+	};
+	struct ergon_machine m = { .topo = &topo };
+	const struct ergon_dropped *dropped;
+	struct ergon_error err = { "" };
+	struct ergon_meter *meter;
+	char path[96];
+	struct tree tree;
+	size_t n;
+
+	(void)state;
+	tree_create(&tree);
+	m.sysroot = tree_open(&tree);
+	tree_write(&tree, "/sys/class/powercap/intel-rapl:0/name", "package-0\n");
+	tree_write(&tree, "/sys/class/powercap/intel-rapl:0/energy_uj", "5000000\n");
+	tree_write(&tree, "/sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850\n");
+	for (int i = 0; i <= ERGON_METER_MAX_CHANNELS; i++) {
+		snprintf(path, sizeof(path), "/sys/class/hwmon/hwmon%d/name", i);
+		tree_write(&tree, path, "amdgpu\n");
+		snprintf(path, sizeof(path), "/sys/class/hwmon/hwmon%d/power1_average", i);
+		tree_write(&tree, path, "90000000\n");
+	}
+	meter = ergon_meter_open(&m, "auto", false, &err);
+	assert_string_equal(err.text, "");
+	assert_non_null(meter);
+	assert_string_equal(ergon_meter_mechanism(meter), "powercap");
+	assert_string_equal(ergon_meter_scope(meter), "cpu");
+	n = ergon_meter_dropped(meter, &dropped);
+	assert_int_equal(n, 1);
+	assert_string_equal(dropped[0].what, "hwmon");
+	assert_string_equal(dropped[0].why, "its 129 channels do not fit into a meter of 128");
+	ergon_meter_close(meter);
+	assert_null(ergon_meter_open(&m, "powercap+hwmon", false, &err));
+	assert_non_null(strstr(err.text, "hwmon: its 129 channels do not fit into a meter of 128"));
+	ergon_sysroot_close((struct ergon_sysroot *)m.sysroot);
+	tree_destroy(&tree);
+}
+
 /* RAPL, a node meter and two GPUs, one of which another part tells already. */
 static void parts_are_read_together(void **state)
 {
@@ -497,6 +542,7 @@ int main(void)
 		cmocka_unit_test(keepalive_is_half_a_wrap_at_the_guard),
 		cmocka_unit_test(estimates_say_so),
 		cmocka_unit_test(failures_are_told_one_by_one),
+		cmocka_unit_test(a_crowd_of_sensors_leaves_the_others_alone),
 		cmocka_unit_test(parts_are_read_together),
 		cmocka_unit_test(counters_replace_integrated_power),
 		cmocka_unit_test(slow_starters_are_waited_for),
