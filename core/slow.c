@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -25,6 +26,7 @@ struct value {
 
 struct ergon_slow {
 	struct ergon_slow_config config;
+	char thread_name[16];     /* the kernel's limit */
 	enum ergon_slow_kind *kinds;
 	pid_t owner;
 	uint64_t start_ns;
@@ -122,7 +124,7 @@ static void *run(void *arg)
 	uint64_t next = slow->start_ns;
 	uint64_t period = config->first_ns ? config->first_ns : config->period_ns;
 
-	prctl(PR_SET_NAME, config->thread_name);
+	prctl(PR_SET_NAME, slow->thread_name);
 	if (config->begin)
 		config->begin(config->arg);
 	while (!config->done || !*config->done) {
@@ -154,6 +156,8 @@ struct ergon_slow *ergon_slow_start(const struct ergon_slow_config *config,
 	if (!slow)
 		goto no_memory;
 	slow->config = *config;
+	snprintf(slow->thread_name, sizeof(slow->thread_name), "%s", config->thread_name);
+	slow->config.thread_name = slow->thread_name;
 	slow->owner = getpid();
 	slow->users = 2;
 	slow->kinds = calloc(n, sizeof(*slow->kinds));

@@ -33,7 +33,7 @@ enum ergon_slow_kind {
 typedef void ergon_slow_read_f(void *arg, uint64_t *raw, bool *ok, uint64_t *t_ns);
 
 struct ergon_slow_config {
-	const char *thread_name;  /* at most 15 characters */
+	const char *thread_name;  /* at most 15 characters; copied */
 	bool calls_library;       /* the thread gets the stack for other people's code (thread.h) */
 	uint64_t period_ns;       /* between the starts of two readings */
 	uint64_t first_ns;        /* the first period; each is twice the one before until

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ struct source {
 	atomic_uint_fast64_t last_ns;
 	atomic_int begun, reads, ended, released;
 	atomic_int hang_ms;
+	char thread_name[16];     /* once begun */
 };
 
 static void nap(uint64_t ms)
@@ -36,7 +38,10 @@ static void nap(uint64_t ms)
 
 static void begin(void *arg)
 {
-	((struct source *)arg)->begun++;
+	struct source *s = arg;
+
+	prctl(PR_GET_NAME, s->thread_name);
+	s->begun++;
 }
 
 static void answer(void *arg, uint64_t *raw, bool *ok, uint64_t *t_ns)
@@ -104,6 +109,30 @@ static void counters_are_handed_through(void **state)
 	assert_int_equal(s.ended, 1);
 	assert_int_equal(s.released, 1);
 	ergon_slow_stop(NULL);
+}
+
+/* The caller's text may be gone before the thread runs. */
+static void the_thread_keeps_its_name(void **state)
+{
+	const enum ergon_slow_kind kind = ERGON_SLOW_COUNTER;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		struct source s = { .good = true };
+		char name[16] = "ergon-test";
+		const struct ergon_slow_config config = {
+			.thread_name = name, .period_ns = 1000 * MS, .hold_ns = 1000 * MS,
+			.n = 1, .kinds = &kind, .begin = begin, .read = answer, .end = end,
+			.release = release, .arg = &s,
+		};
+		struct ergon_slow *slow = ergon_slow_start(&config, NULL);
+
+		memset(name, 'x', sizeof(name) - 1);
+		assert_non_null(slow);
+		WAIT_FOR(s.begun == 1);
+		assert_string_equal(s.thread_name, "ergon-test");
+		ergon_slow_stop(slow);
+	}
 }
 
 static void before_the_first_answer_there_is_nothing(void **state)
@@ -324,6 +353,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counters_are_handed_through),
+		cmocka_unit_test(the_thread_keeps_its_name),
 		cmocka_unit_test(before_the_first_answer_there_is_nothing),
 		cmocka_unit_test(a_hanging_source_holds_nobody_up),
 		cmocka_unit_test(power_becomes_energy),
