@@ -149,21 +149,17 @@ static void split(const struct ergon_account *a, int64_t cpu_ns, uint64_t dt_ns,
 	r->unallocated_uj = (int64_t)s.unallocated_uj;
 }
 
-static void fill_energy(const struct ergon_account *a, const struct progress *p, int64_t cpu_ns,
-			struct ergon_record *r)
+/* Domains, and what the total covers. What never answered is absent, not 0 J. */
+static void fill_domains(const struct ergon_meter *meter, const struct progress *p,
+			 struct ergon_record *r)
 {
-	const struct ergon_meter *meter = a->setup.meter;
 	const struct ergon_channel *channels;
 	size_t n = ergon_meter_channels(meter, &channels);
 	bool answered[ERGON_METER_MAX_CHANNELS];
-	struct ergon_sampler_stats stats;
-	uint64_t max_mw = ergon_curve_max_mw(&p->curve);
 
-	ergon_sampler_stats(a->sampler, &stats);
 	for (size_t i = 0; i < n; i++) {
 		int64_t *uj = &r->domain_uj[channels[i].domain];
 
-		/* What never answered is absent, not 0 J. */
 		answered[i] = ergon_meter_answered(meter, i);
 		if (!answered[i]) {
 			r->flags |= ERGON_FLAG_GAP;
@@ -172,15 +168,28 @@ static void fill_energy(const struct ergon_account *a, const struct progress *p,
 		*uj = (*uj == ERGON_NONE ? 0 : *uj) +
 		      (int64_t)ergon_counts_to_uj(p->counts[i], channels[i].unit_j);
 	}
-	snprintf(r->mechanism, sizeof(r->mechanism), "%s", ergon_meter_mechanism(meter));
 	ergon_meter_scope_of(meter, answered, r->scope, sizeof(r->scope));
+}
+
+static void fill_energy(const struct ergon_account *a, const struct progress *p, int64_t cpu_ns,
+			struct ergon_record *r)
+{
+	const struct ergon_meter *meter = a->setup.meter;
+	struct ergon_sampler_stats stats;
+	uint64_t max_mw = ergon_curve_max_mw(&p->curve);
+
+	ergon_sampler_stats(a->sampler, &stats);
+	fill_domains(meter, p, r);
+	snprintf(r->mechanism, sizeof(r->mechanism), "%s", ergon_meter_mechanism(meter));
 	r->model = ergon_meter_estimated(meter);
 	r->freq_hz = a->setup.rate.hz;
 	r->samples = (int64_t)stats.samples;
 	r->missed = (int64_t)stats.missed;
 	r->flags |= stats.flags | (stats.missed ? ERGON_FLAG_MISSED : 0);
-	if (!*r->scope) { /* nothing of the total has answered */
+	if (!*r->scope) {
 		r->flags |= ERGON_FLAG_NOENERGY;
+		if (!*r->reason)
+			snprintf(r->reason, sizeof(r->reason), "no source has answered");
 		return;
 	}
 	r->node_uj = (int64_t)p->total_uj;

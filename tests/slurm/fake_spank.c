@@ -725,6 +725,101 @@ static void half_a_second(void)
 	CHECK(threads() == 0);
 }
 
+/* A step of a node whose GPU library takes `init_ms` to start; how long ours kept it. */
+static void step_with_gpus(unsigned init_ms, uint64_t *start_ns, uint64_t *end_ns)
+{
+	const char *build = getenv("top_builddir");
+	char path[160];
+	uint64_t t;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/gpus", dir);
+	setenv("ERGON_TEST_GPUS", path, 1);
+	f = fopen(path, "w");
+	CHECK(f);
+	fprintf(f, "init 0 %u\ngpu 0000:1b:00.0 0 0 9000000 3 0\n", init_ms);
+	fclose(f);
+	/* The loader finds a library by its name once it is there. */
+	snprintf(path, sizeof(path), "%s/tests/stub/.libs/libnvidia-ml.so.1", build ? build : ".");
+	CHECK(dlopen(path, RTLD_NOW | RTLD_LOCAL));
+	load();
+	call(INIT);
+	option("nvml");
+	t = ergon_clock_ns();
+	call(INIT_POST_OPT);
+	*start_ns = ergon_clock_ns() - t;
+	drop();
+	call(USER_INIT);
+	pause_ms(300);
+	reclaim();
+	run_task(0, 3);
+	t = ergon_clock_ns();
+	call(EXIT);
+	*end_ns = ergon_clock_ns() - t;
+	CHECK(host.errors == 0);
+}
+
+/* 3 s are much more than a busy machine needs, and much less than the library takes. */
+static void hanging_library(void)
+{
+	uint64_t start_ns, end_ns;
+
+	step_with_gpus(20000, &start_ns, &end_ns);
+	CHECK(start_ns < 3000000000u);
+	CHECK(end_ns < 3000000000u);
+}
+
+static void late_library(void)
+{
+	uint64_t start_ns, end_ns;
+	int fds = open_fds();
+
+	step_with_gpus(1500, &start_ns, &end_ns);
+	CHECK(threads() == 1);
+	for (int i = 0; i < 500 && threads() > 0; i++)
+		pause_ms(20);
+	CHECK(threads() == 0);
+	CHECK(open_fds() == fds);
+}
+
+/* A vendor's library that hangs holds up neither the step nor the end of its process. */
+static void a_library_that_hangs_costs_no_job(void **state)
+{
+	uint64_t start = ergon_clock_ns();
+	char text[512];
+	json_t *r;
+
+	(void)state;
+	snprintf(text, sizeof(text), "SysRoot = %s/tests/sysroots/dgx-h100\n",
+		 getenv("top_srcdir") ? getenv("top_srcdir") : ".");
+	write_conf(text);
+	in_child(hanging_library);
+	assert_true(ergon_clock_ns() - start < 10000000000u);
+	r = the_record();
+	assert_string_equal(json_string_value(json_object_get(r, "mechanism")), "nvml");
+	assert_int_equal(number(r, "exit_code"), 3 << 8);
+	assert_true(flagged(r, "gap"));
+	assert_true(flagged(r, "noenergy")); /* which is not 0 J */
+	assert_true(json_is_null(json_object_get(r, "node_uj")));
+	assert_true(json_is_null(json_object_get(r, "job_uj")));
+	assert_true(json_is_null(json_object_get(r, "scope")));
+	assert_string_equal(json_string_value(json_object_get(r, "reason")), "no source has answered");
+	json_decref(r);
+}
+
+/* One that is late ends its thread by itself, and leaves nothing open. */
+static void a_library_that_is_late_leaves_nothing(void **state)
+{
+	char text[512];
+
+	(void)state;
+	snprintf(text, sizeof(text), "SysRoot = %s/tests/sysroots/dgx-h100\n",
+		 getenv("top_srcdir") ? getenv("top_srcdir") : ".");
+	write_conf(text);
+	in_child(late_library);
+	json_decref(the_record());
+}
+
 /* Integers; the file only root may read is read although the process lowers its uid. */
 static void the_record_tells_clock_rate_and_temperature(void **state)
 {
@@ -1389,6 +1484,8 @@ int main(void)
 		TEST(a_bad_option_in_the_environment_switches_nothing_off),
 		TEST(without_a_mechanism_the_record_says_why),
 		TEST(the_record_tells_clock_rate_and_temperature),
+		TEST(a_library_that_hangs_costs_no_job),
+		TEST(a_library_that_is_late_leaves_nothing),
 		TEST(a_system_root_that_is_not_there_costs_no_job),
 		TEST(special_steps_are_accounted_but_not_preloaded),
 		TEST(a_useless_spool_directory_costs_no_job),

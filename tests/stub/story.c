@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "story.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ void story_note(const char *call)
 
 void story_take_time(const struct story *story)
 {
-	const struct timespec t = {
+	struct timespec t = {
 		.tv_sec = story->init_ms / 1000, .tv_nsec = story->init_ms % 1000 * 1000000L
 	};
 
@@ -59,5 +60,7 @@ void story_take_time(const struct story *story)
 
 	for (size_t i = 0; i < sizeof(stack); i += 512)
 		stack[i] = 1;
-	nanosleep(&t, NULL);
+	/* The C library interrupts all threads when one changes the user. */
+	while (nanosleep(&t, &t) < 0 && errno == EINTR)
+		;
 }
