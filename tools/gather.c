@@ -37,7 +37,7 @@ static const char help[] =
 "with: tar -C DIR -czSf machine.tar.gz .\n"
 "\n"
 "ERGON_SYSROOT=DIR ergon list then answers as this machine does, except for\n"
-"what only the machine itself can do: perf events, MSRs, GPU libraries, BMCs.\n"
+"what only the machine itself can do: perf events, GPU libraries, BMCs.\n"
 "DIR/gather.json says what could not be read, DIR/list.json what the machine\n"
 "answered. Run it with the rights with which the trouble shows.\n"
 "\n"
