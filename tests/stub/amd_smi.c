@@ -3,13 +3,14 @@
  * A libamd_smi.so and, with ROCM, a librocm_smi64.so that tell a story
  * (story.h): energy in counts of 15.259 uJ. The power is in hwmon files.
  */
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "story.h"
 
-static int users;
+static atomic_int users;
 
 static uint64_t bdf_of(const struct story_gpu *gpu)
 {
@@ -46,8 +47,10 @@ static int energy_of(unsigned i, uint64_t *count, float *resolution, uint64_t *t
 	struct story story;
 
 	story_read(&story);
-	if (users == 0 || i >= story.n)
+	if (users == 0)
 		abort();
+	if (i >= story.n)
+		return 1; /* the story is over when a thread that was not waited for gets here */
 	*count = story.gpus[i].energy;
 	*resolution = 15.259f;
 	*t_ns = 10;
@@ -149,7 +152,7 @@ STUB_API int amdsmi_get_gpu_bdf_id(void *processor, uint64_t *bdf)
 
 	story_read(&story);
 	if (index_of(processor) >= story.n)
-		abort();
+		return 1;
 	*bdf = bdf_of(&story.gpus[index_of(processor)]);
 	return story.gpus[index_of(processor)].find_rc;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A libnvidia-ml.so.1 that tells a story (story.h): energy in mJ, power in mW. */
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +9,10 @@
 #include "story.h"
 
 #define NOT_FOUND 6
+#define GPU_IS_LOST 15
 #define UNINITIALIZED 1
 
-static int users;
+static atomic_int users;
 
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
@@ -27,10 +29,13 @@ static const struct story_gpu *gpu_of(struct story *story, void *device)
 {
 	uintptr_t i = (uintptr_t)device;
 
+	static const struct story_gpu gone = { .energy_rc = GPU_IS_LOST, .power_rc = GPU_IS_LOST };
+
 	story_read(story);
-	if (users == 0 || i == 0 || i > story->n)
+	if (users == 0 || i == 0)
 		abort(); /* a handle that was never given, or no longer holds */
-	return &story->gpus[i - 1];
+	/* The story is over when a thread that was not waited for gets here. */
+	return i <= story->n ? &story->gpus[i - 1] : &gone;
 }
 
 STUB_API int nvmlInit_v2(void)
@@ -101,7 +106,7 @@ STUB_API int nvmlDeviceGetPciInfo_v3(void *device, void *info)
 	const struct story_gpu *gpu = gpu_of(&story, device);
 
 	/* busId follows 16 characters and five 32-bit numbers; NVML writes 8 digits of domain. */
-	snprintf((char *)info + 36, 32, "0000%s", gpu->address);
+	snprintf((char *)info + 36, 32, "0000%.20s", gpu->address);
 	return 0;
 }
 
