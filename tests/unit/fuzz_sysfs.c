@@ -5,6 +5,7 @@
  * probing answers in words, and what opens has sound channels; sensors have
  * names one can print and values in bounds.
  */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,6 +56,10 @@ static const struct file {
 	{ HWMON "4/energy2_label", "Esocket1\n" },
 	{ HWMON "4/energy3_label", "Esocket2\n" },
 	{ HWMON "5/name", "amdgpu\n" },
+	{ HWMON "6/name", "ibmpowernv\n" },
+	{ HWMON "6/energy1_label", "Chip 0 \n" },
+	{ HWMON "6/energy2_label", "Chip 8 Memory\n" },
+	{ HWMON "7/name", "xe\n" },
 	{ "/sys/devices/system/node/node0/cpulist", "0\n" },
 	{ "/sys/devices/system/node/node1/cpulist", "1\n" },
 	/* A type no kernel has: the text is read, nothing is opened. */
@@ -76,7 +81,8 @@ static const struct file {
 static const char *const values[] = {
 	HWMON "0/power1_input", HWMON "1/power1_input", HWMON "2/power1_average",
 	HWMON "3/device/power1_average", HWMON "4/energy1_input", HWMON "4/energy2_input",
-	HWMON "4/energy3_input", HWMON "5/power1_average",
+	HWMON "4/energy3_input", HWMON "5/power1_average", HWMON "6/energy1_input",
+	HWMON "6/energy2_input", HWMON "7/energy1_input",
 };
 
 #define NFILES (sizeof(files) / sizeof(files[0]))
@@ -274,11 +280,81 @@ static void any_sensor_is_answered(void **state)
 	tree_destroy(&tree);
 }
 
+#define NVIDIA "/proc/driver/nvidia/gpus/0000:41:00.0/"
+#define AMDGPU "/sys/bus/pci/drivers/amdgpu/0000:c1:00.0/"
+
+static const struct file gpu_files[] = {
+	{ NVIDIA "information", "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 18\n"
+	  "GPU UUID: \t GPU-8a56a4bc-e184-a047-2620-be19fdf913d5\nBus Type: \t PCIe\n"
+	  "Bus Location: \t 0000:41:00.0\nDevice Minor: \t 0\nGPU Excluded:\t No\n" },
+	{ AMDGPU "device", "0x740c\n" },
+	{ AMDGPU "vendor", "0x1002\n" },
+	{ AMDGPU "hwmon/hwmon4/in1_label", "vddgfx\n" },
+	{ AMDGPU "hwmon/hwmon4/power1_average", "92000000\n" },
+};
+
+#define NGPU_FILES (sizeof(gpu_files) / sizeof(gpu_files[0]))
+
+static bool has_library(const char *name)
+{
+	void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+
+	if (library)
+		dlclose(library);
+	return library != NULL;
+}
+
+/* What the drivers of GPUs tell, up to where their libraries would be called. */
+static void any_gpu_is_answered(void **state)
+{
+	const struct ergon_backend *backends[2];
+	struct ergon_machine m = { 0 };
+	long rounds = start_random(), identified = 0;
+	struct tree tree;
+	size_t n = 0;
+
+	(void)state;
+	/* A library would be asked for GPUs, each time for seconds. */
+	if (!has_library("libnvidia-ml.so.1"))
+		backends[n++] = &ergon_backend_nvml;
+	if (!has_library("libamd_smi.so") && !has_library("librocm_smi64.so"))
+		backends[n++] = &ergon_backend_rocm;
+	if (n == 0)
+		skip();
+	tree_create(&tree);
+	m.sysroot = tree_open(&tree);
+	tree_write(&tree, "/dev/nvidiactl", "");
+	tree_write(&tree, "/dev/nvidia0", "");
+	tree_write(&tree, "/dev/kfd", "");
+	for (size_t f = 0; f < NGPU_FILES; f++)
+		tree_write(&tree, gpu_files[f].path, gpu_files[f].text);
+	for (long round = 0; round < rounds; round++) {
+		const struct file *file = &gpu_files[random_below(NGPU_FILES)];
+
+		damage(&tree, file);
+		for (size_t b = 0; b < n; b++) {
+			struct ergon_probe probe;
+
+			backends[b]->probe(&m, &probe);
+			assert_in_range(probe.state, 0, ERGON_PROBE_COUNT - 1);
+			assert_int_not_equal(probe.state, ERGON_PROBE_OK);
+			assert_true(*probe.reason);
+			identified += strstr(probe.reason, " GPUs, but no ") != NULL;
+		}
+		if (random_below(3) > 0)
+			tree_write(&tree, file->path, file->text);
+	}
+	assert_true(identified > rounds / 10);
+	ergon_sysroot_close((struct ergon_sysroot *)m.sysroot);
+	tree_destroy(&tree);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_text_is_answered),
 		cmocka_unit_test(any_sensor_is_answered),
+		cmocka_unit_test(any_gpu_is_answered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
