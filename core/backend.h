@@ -140,10 +140,16 @@ const char *ergon_probe_word(enum ergon_probe_state state);
 void ergon_probe_set(struct ergon_probe *probe, enum ergon_probe_state state, const char *remedy,
 		     const char *reason_fmt, ...) __attribute__((format(printf, 4, 5)));
 
+/*
+ * Texts of firmware, drivers and libraries go onto terminals and into JSON,
+ * which both take printable ASCII only: every other byte becomes '?'.
+ */
+void ergon_make_printable(char *text);
+
 /* "NAME: REASON; REMEDY" into err. */
 void ergon_probe_error(const char *name, const struct ergon_probe *probe, struct ergon_error *err);
 
-/* A growing list of dropped sources. Adding to NULL or without memory does nothing. */
+/* A growing list of dropped sources, made printable. Adding to NULL or without memory does nothing. */
 struct ergon_drops {
 	struct ergon_dropped *items;
 	size_t n;

@@ -78,6 +78,13 @@ double ergon_machine_max_watts(const struct ergon_machine *m, enum ergon_domain 
 	return m->max_watts[domain] > 0 ? m->max_watts[domain] : generous_watts[domain];
 }
 
+void ergon_make_printable(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
 void ergon_probe_set(struct ergon_probe *probe, enum ergon_probe_state state, const char *remedy,
 		     const char *reason_fmt, ...)
 {
@@ -88,6 +95,7 @@ void ergon_probe_set(struct ergon_probe *probe, enum ergon_probe_state state, co
 	va_start(ap, reason_fmt);
 	vsnprintf(probe->reason, sizeof(probe->reason), reason_fmt, ap);
 	va_end(ap);
+	ergon_make_printable(probe->reason);
 }
 
 void ergon_probe_error(const char *name, const struct ergon_probe *probe, struct ergon_error *err)
@@ -112,6 +120,8 @@ void ergon_drop(struct ergon_drops *drops, const char *what, const char *why_fmt
 		va_start(ap, why_fmt);
 		vsnprintf(grown->why, sizeof(grown->why), why_fmt, ap);
 		va_end(ap);
+		ergon_make_printable(grown->what);
+		ergon_make_printable(grown->why);
 	}
 	errno = saved;
 }

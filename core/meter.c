@@ -115,6 +115,8 @@ static void add_channel(struct ergon_meter *meter, size_t source, const struct e
 		memcpy(copy.name, same->name, sizeof(copy.name));
 	else
 		make_name_unique(meter, &copy);
+	ergon_make_printable(copy.id);
+	ergon_make_printable(copy.detail);
 	meter->channels[at] = copy;
 	meter->tracks[at].source = source;
 	meter->nchannels += !same;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend.h"
 #include "cpufreq.h"
 #include "hwmon.h"
 
@@ -134,17 +135,6 @@ static const char *attribute_of(const struct ergon_hwmon_sensor *sensor)
 	return strrchr(sensor->base, '/') + 1;
 }
 
-/* Texts of firmware go into JSON and onto terminals: printable ASCII, whatever they were. */
-static void clean(char *text, char space)
-{
-	for (char *p = text; *p; p++) {
-		if (*p == ' ')
-			*p = space;
-		else if (*p < '!' || *p > '~')
-			*p = '?';
-	}
-}
-
 static void name_sensor(struct ergon_sensor *out, const struct ergon_hwmon *hwmon,
 			const struct ergon_hwmon_device *device,
 			const struct ergon_hwmon_sensor *sensor)
@@ -162,9 +152,11 @@ static void name_sensor(struct ergon_sensor *out, const struct ergon_hwmon *hwmo
 	snprintf(out->label, sizeof(out->label), "%s", sensor->label);
 	snprintf(out->detail, sizeof(out->detail), "%s/%s_input%s%s", device->entry,
 		 attribute_of(sensor), *device->device ? " of " : "", device->device);
-	clean(out->name, '_');
-	clean(out->label, ' ');
-	clean(out->detail, ' ');
+	ergon_make_printable(out->name);
+	ergon_make_printable(out->label);
+	ergon_make_printable(out->detail);
+	for (char *p = out->name; (p = strchr(p, ' ')); )
+		*p = '_';
 }
 
 /* --- opening --- */
@@ -319,7 +311,7 @@ static int read_cpufreq(struct ergon_sensors *s, struct ergon_sensor *sensor, in
 				       sensor->detail, sizeof(sensor->detail));
 	else if (!s->described)
 		ergon_cpufreq_why(s->cpufreq, sensor->detail, sizeof(sensor->detail));
-	clean(sensor->detail, ' ');
+	ergon_make_printable(sensor->detail);
 	s->described |= good;
 	return good ? 0 : ENODATA;
 }

@@ -156,19 +156,33 @@ static void damage(const struct tree *tree, const struct file *file)
 	tree_write_bytes(tree, file->path, text, len);
 }
 
+static void assert_printable(const char *text)
+{
+	for (; *text; text++)
+		assert_in_range(*text, ' ', '~');
+}
+
 static void check_meter(struct ergon_meter *meter)
 {
 	const struct ergon_channel *ch;
 	size_t n = ergon_meter_channels(meter, &ch);
+	const struct ergon_dropped *dropped;
+	size_t ndropped = ergon_meter_dropped(meter, &dropped);
 	struct ergon_reading r;
 
 	assert_in_range(n, 1, ERGON_METER_MAX_CHANNELS);
 	assert_true(*ergon_meter_scope(meter));
 	for (size_t i = 0; i < n; i++) {
 		assert_true(ch[i].unit_j > 0);
+		assert_printable(ch[i].id);
+		assert_printable(ch[i].detail);
 		assert_non_null(memchr(ch[i].name, '\0', sizeof(ch[i].name)));
 		for (size_t k = 0; k < i; k++)
 			assert_string_not_equal(ch[i].name, ch[k].name);
+	}
+	for (size_t i = 0; i < ndropped; i++) {
+		assert_printable(dropped[i].what);
+		assert_printable(dropped[i].why);
 	}
 	ergon_meter_read(meter, &r);
 	ergon_meter_close(meter);
@@ -206,6 +220,7 @@ static void any_text_is_answered(void **state)
 			ergon_backends[b]->probe(&m, &probe);
 			assert_in_range(probe.state, 0, ERGON_PROBE_COUNT - 1);
 			assert_int_equal(*probe.reason == '\0', probe.state == ERGON_PROBE_OK);
+			assert_printable(probe.reason);
 			meter = ergon_meter_open(&m, ergon_backends[b]->name, false, &err);
 			assert_int_equal(meter != NULL, probe.state == ERGON_PROBE_OK);
 			assert_int_equal(meter != NULL, *err.text == '\0');
@@ -221,12 +236,6 @@ static void any_text_is_answered(void **state)
 	assert_true(opened > rounds / 10);
 	ergon_sysroot_close((struct ergon_sysroot *)m.sysroot);
 	tree_destroy(&tree);
-}
-
-static void assert_printable(const char *text)
-{
-	for (; *text; text++)
-		assert_in_range(*text, ' ', '~');
 }
 
 /* How many have a value. */

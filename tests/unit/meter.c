@@ -268,6 +268,33 @@ static void failures_are_told_one_by_one(void **state)
 	tree_destroy(&tree);
 }
 
+/* Firmware's texts go onto terminals and into JSON, which must not lose a channel by them. */
+static void texts_are_printable(void **state)
+{
+	struct ergon_channel ch = energy("package0", ERGON_DOMAIN_PACKAGE, 0);
+	const uint64_t rows[] = { 0 };
+	struct script script = { &ch, 1, rows, 1, 0, 0 };
+	const struct ergon_channel *channels;
+	struct ergon_drops drops = { NULL, 0 };
+	struct ergon_meter *meter;
+	struct ergon_probe probe;
+
+	(void)state;
+	strcpy(ch.detail, "zone\n\xff\x1b[1m");
+	strcpy(ch.id, "pci \xfe");
+	meter = ergon_meter_new(&(struct ergon_meter_part){ &script_backend, &script }, 1, NULL);
+	ergon_meter_channels(meter, &channels);
+	assert_string_equal(channels[0].detail, "zone???[1m");
+	assert_string_equal(channels[0].id, "pci ?");
+	ergon_meter_close(meter);
+	ergon_drop(&drops, "a\tb", "%s", "\xc3\xa4 c");
+	assert_string_equal(drops.items[0].what, "a?b");
+	assert_string_equal(drops.items[0].why, "?? c");
+	ergon_drops_free(&drops);
+	ergon_probe_set(&probe, ERGON_PROBE_ABSENT, "", "%s", "\x7f");
+	assert_string_equal(probe.reason, "?");
+}
+
 /* More cards than a meter has room for cost the processors' energy nothing. */
 static void a_crowd_of_sensors_leaves_the_others_alone(void **state)
 {
@@ -542,6 +569,7 @@ int main(void)
 		cmocka_unit_test(keepalive_is_half_a_wrap_at_the_guard),
 		cmocka_unit_test(estimates_say_so),
 		cmocka_unit_test(failures_are_told_one_by_one),
+		cmocka_unit_test(texts_are_printable),
 		cmocka_unit_test(a_crowd_of_sensors_leaves_the_others_alone),
 		cmocka_unit_test(parts_are_read_together),
 		cmocka_unit_test(counters_replace_integrated_power),
