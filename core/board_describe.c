@@ -14,7 +14,14 @@ static void describe_channels(const struct ergon_meter *meter, const struct ergo
 	snprintf(info->mechanism, sizeof(info->mechanism), "%s", ergon_meter_mechanism(meter));
 	snprintf(info->scope, sizeof(info->scope), "%s", ergon_meter_scope(meter));
 	info->estimated = ergon_meter_estimated(meter);
-	info->nchannels = n < ERGON_BOARD_MAX_CHANNELS ? (uint32_t)n : ERGON_BOARD_MAX_CHANNELS;
+	/* A part of the channels would be a wrong total. */
+	if (n > ERGON_BOARD_MAX_CHANNELS) {
+		info->nchannels = 0;
+		snprintf(info->reason, sizeof(info->reason), "%s has %zu channels, ranks can see %d",
+			 info->mechanism, n, ERGON_BOARD_MAX_CHANNELS);
+		return;
+	}
+	info->nchannels = (uint32_t)n;
 	for (uint32_t i = 0; i < info->nchannels; i++) {
 		const struct ergon_channel *ch = &channels[i];
 		struct ergon_board_channel *out = &info->channels[i];

@@ -12,6 +12,7 @@ tests_standin_clockshift_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shar
 if HAVE_CMOCKA
 sampling_unit_tests = \
 	tests/unit/board \
+	tests/unit/board_describe \
 	tests/unit/pace \
 	tests/unit/rate \
 	tests/unit/ring \
@@ -25,6 +26,9 @@ TESTS += $(sampling_unit_tests)
 tests_unit_board_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_board_CFLAGS = $(UNIT_CFLAGS) -pthread
 tests_unit_board_LDADD = $(UNIT_LIBS)
+tests_unit_board_describe_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_board_describe_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_board_describe_LDADD = libergontest.la $(UNIT_LIBS)
 tests_unit_pace_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_pace_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_pace_LDADD = $(UNIT_LIBS)
