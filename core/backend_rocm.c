@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,14 +135,36 @@ static void known(struct rocm *r, uint64_t bdf, uintptr_t device)
 	}
 }
 
+/*
+ * AMD SMI (of ROCm 6 at least) does not count its users: each start and
+ * each end deletes all handles there are. So ours are counted here.
+ */
+static struct {
+	pthread_mutex_t lock;     /* held while it starts and ends, by slow threads alone */
+	unsigned users;
+} amd_smi = { PTHREAD_MUTEX_INITIALIZER, 0 };
+
 static int amd_init(struct rocm *r)
 {
-	return r->call.amd.init(AMD_INIT_GPUS);
+	int rc = SMI_SUCCESS;
+
+	pthread_mutex_lock(&amd_smi.lock);
+	if (amd_smi.users == 0)
+		rc = r->call.amd.init(AMD_INIT_GPUS);
+	amd_smi.users += rc == SMI_SUCCESS;
+	pthread_mutex_unlock(&amd_smi.lock);
+	return rc;
 }
 
 static int amd_shut_down(struct rocm *r)
 {
-	return r->call.amd.shut_down();
+	int rc = SMI_SUCCESS;
+
+	pthread_mutex_lock(&amd_smi.lock);
+	if (--amd_smi.users == 0)
+		rc = r->call.amd.shut_down();
+	pthread_mutex_unlock(&amd_smi.lock);
+	return rc;
 }
 
 static void amd_list(struct rocm *r)

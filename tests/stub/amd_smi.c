@@ -108,14 +108,20 @@ int amdsmi_get_processor_handles(void *socket, uint32_t *n, void **processors);
 int amdsmi_get_gpu_bdf_id(void *processor, uint64_t *bdf);
 int amdsmi_get_energy_count(void *processor, uint64_t *count, float *resolution, uint64_t *t_ns);
 
+/* AMD SMI does not count its users: each of these two deletes all handles there are. */
 STUB_API int amdsmi_init(uint64_t flags)
 {
+	if (users > 0)
+		abort();
 	return start(flags, 2);
 }
 
 STUB_API int amdsmi_shut_down(void)
 {
-	return stop();
+	int rc = stop();
+
+	users = 0;
+	return rc;
 }
 
 /* One socket per GPU; a handle is its position plus 1, a processor's plus 1001. */

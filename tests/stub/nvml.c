@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A libnvidia-ml.so.1 that tells a story (story.h): energy in mJ, power in mW. */
 #include <stdatomic.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -247,6 +247,28 @@ static void power_stands_in(void **state)
 	ergon_meter_close(meter);
 }
 
+/* AMD SMI ends for all its users at once: one meter must not take it from another. */
+static void meters_share_the_library(void **state)
+{
+	struct ergon_meter *first, *second;
+	unsigned flags;
+
+	(void)state;
+	card("0000:c1:00.0", "0x74a1\n", NULL, NULL);
+	gpu_stage_tell(&stage, "gpu 0000:c1:00.0 0 0 1000000 0 0\n");
+	first = gpu_stage_meter(&stage, "rocm");
+	gpu_stage_settle(first);
+	second = gpu_stage_meter(&stage, "rocm");
+	gpu_stage_settle(second);
+	ergon_meter_close(first);
+	gpu_stage_tell(&stage, "gpu 0000:c1:00.0 0 0 21000000 0 0\n");
+	assert_int_equal(gpu_stage_until(second, 0, 1, &flags), UJ(21000000) - UJ(1000000));
+	assert_int_equal(gpu_stage_calls(&stage, "init"), 1);
+	assert_int_equal(gpu_stage_calls(&stage, "shutdown"), 0);
+	ergon_meter_close(second);
+	assert_int_equal(gpu_stage_calls(&stage, "shutdown"), 1);
+}
+
 int main(int argc, char **argv)
 {
 	/* An AMD SMI of before ROCm 6 lacks functions: ROCm SMI is taken. */
@@ -264,6 +286,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(graphics_of_processors_are_left_out, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_power_every_other_die_counts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(power_stands_in, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(meters_share_the_library, set_up, tear_down),
 	};
 	int rc = gpu_stage_run(argv, modes, sizeof(modes) / sizeof(modes[0]));
 
