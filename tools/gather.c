@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backend.h"
 #include "commands.h"
 #include "config.h"
 #include "environ.h"
@@ -113,7 +114,11 @@ static void complain(struct gather *g, const char *path)
 
 static void note(struct gather *g, const char *path, int error)
 {
-	json_array_append_new(g->unread, json_pack("{s:s, s:s}", "path", path,
+	char printable[PATH_MAX];
+
+	snprintf(printable, sizeof(printable), "%s", path);
+	ergon_make_printable(printable);
+	json_array_append_new(g->unread, json_pack("{s:s, s:s}", "path", printable,
 						   "why", strerror(error)));
 }
 
@@ -147,6 +152,7 @@ static void write_file(struct gather *g, const char *path, const char *text, siz
 	if (!place(g, path, target))
 		return;
 	fd = open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	errno = fd < 0 ? errno : ENOSPC; /* a write that is cut leaves it alone */
 	if (fd < 0 || write(fd, text, size) != (ssize_t)size || fchmod(fd, mode) < 0)
 		complain(g, path);
 	else
@@ -280,7 +286,7 @@ static void expand(struct gather *g, enum action action, const char *path, const
 	}
 	if (ergon_sysroot_list(g->sysroot, *path ? path : "/", &names) < 0)
 		return;
-	for (size_t i = 0; names[i]; i++) {
+	for (size_t i = 0; names[i] && !g->failed; i++) {
 		if (fnmatch(part, names[i], FNM_PERIOD) != 0)
 			continue;
 		snprintf(next, sizeof(next), "%s/%s", path, names[i]);

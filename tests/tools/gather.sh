@@ -94,6 +94,10 @@ grep -q "$tmp/full.*not an empty directory" "$tmp/err" || fail "a directory in u
 "$ergon" gather "$tmp/full/x" 2>/dev/null; [ $? = 1 ] || fail "a file: exit"
 "$ergon" gather "$tmp/no/such" 2>"$tmp/err"; [ $? = 1 ] || fail "no parent: exit"
 grep -q "$tmp/no/such" "$tmp/err" || fail "no parent: no reason"
+(ulimit -f 1; trap '' XFSZ; ERGON_SYSROOT=$top_srcdir/tests/sysroots/laptop "$ergon" gather "$tmp/small") 2>"$tmp/err"
+[ $? = 1 ] || fail "no room: exit"
+[ "$(cat "$tmp/err")" = "ergon gather: $tmp/small/topo.xml: No space left on device" ] ||
+	fail "no room: not one line that says so: $(cat "$tmp/err")"
 "$ergon" gather 2>/dev/null; [ $? = 2 ] || fail "no directory: exit"
 "$ergon" gather a b 2>/dev/null; [ $? = 2 ] || fail "two directories: exit"
 "$ergon" gather --nonsense 2>/dev/null; [ $? = 2 ] || fail "wrong option: exit"
