@@ -10,14 +10,18 @@
  * (a job's cgroup) is left out when the backend is opened.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backend.h"
+#include "clock.h"
 #include "dynlib.h"
 #include "gpu.h"
+#include "slow.h"
 
 #define NVIDIA_GPUS "/proc/driver/nvidia/gpus"
 #define NVIDIA_CONTROL "/dev/nvidiactl"
@@ -27,6 +31,7 @@
 #define REMEDY_JOB "ask for GPUs: a job may open only those it was given"
 
 #define PROBE_MS 5000
+#define LIST_MS 3000
 
 /* --- NVML's ABI --- */
 
@@ -251,29 +256,86 @@ static void list_driver(const struct ergon_machine *m, struct discovery *d)
 		ergon_sysroot_free_list(names);
 }
 
-/* A container may hide /proc/driver: only here NVML is called when the backend is opened. */
-static void list_nvml(struct discovery *d, struct ergon_probe *out)
+/* What NVML lists, on a thread of its own: its start may hang, and who opens us must not. */
+struct listing {
+	struct nvml nvml;
+	struct ergon_gpu gpus[ERGON_GPU_MAX];
+	size_t n;
+	struct ergon_error err;   /* why there are none; "" */
+	atomic_bool done;         /* all of the above is there */
+};
+
+static void list_all(void *arg)
 {
-	struct nvml *nv = d->nvml;
-	struct ergon_error err = { "" };
+	struct listing *l = arg;
+	struct nvml *nv = &l->nvml;
 	unsigned n = 0;
 
-	if (nvml_start(nv, &err) != ERGON_GPU_OK) {
-		ergon_probe_set(out, ERGON_PROBE_UNSUPPORTED, "", "%s", err.text);
-		return;
-	}
-	nv->call.count(&n);
-	for (unsigned i = 0; i < n && d->n < ERGON_GPU_MAX; i++) {
+	if (nvml_start(nv, &l->err) == ERGON_GPU_OK)
+		nv->call.count(&n);
+	for (unsigned i = 0; i < n && l->n < ERGON_GPU_MAX; i++) {
 		struct nvml_pci_info info = { .bus_id = "" };
 		nvml_device device;
 
 		if (nv->call.by_index(i, &device) != NVML_SUCCESS ||
 		    nv->call.pci_info(device, &info) != NVML_SUCCESS ||
-		    !ergon_pci_parse(info.bus_id, &d->gpus[d->n].pci))
+		    !ergon_pci_parse(info.bus_id, &l->gpus[l->n].pci))
 			continue;
-		snprintf(d->gpus[d->n++].what, sizeof(d->gpus[0].what), "(listed by NVML alone)");
+		snprintf(l->gpus[l->n++].what, sizeof(l->gpus[0].what), "(listed by NVML alone)");
 	}
 	nvml_stop(nv);
+	l->done = true;
+}
+
+static void list_no_more(void *arg, uint64_t *raw, bool *ok, uint64_t *t_ns)
+{
+	(void)arg;
+	(void)raw;
+	(void)ok;
+	(void)t_ns;
+}
+
+static bool await_listing(const struct listing *l)
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	uint64_t until = ergon_clock_ns() + LIST_MS * UINT64_C(1000000);
+
+	while (!l->done && ergon_clock_ns() < until)
+		nanosleep(&nap, NULL);
+	return l->done;
+}
+
+/* A container may hide /proc/driver: only here NVML is waited for when the backend is opened. */
+static void list_nvml(struct discovery *d, struct ergon_probe *out)
+{
+	const enum ergon_slow_kind kind = ERGON_SLOW_COUNTER;
+	struct listing *l = calloc(1, sizeof(*l));
+	struct ergon_slow_config config = {
+		.thread_name = "ergon-nvml", .calls_library = true, .n = 1, .kinds = &kind,
+		.begin = list_all, .read = list_no_more, .release = free, .arg = l,
+	};
+	struct ergon_error err = { "out of memory" };
+	struct ergon_slow *slow = NULL;
+
+	if (l) {
+		l->nvml.call = d->nvml->call;
+		config.done = &l->done;
+		slow = ergon_slow_start(&config, &err);
+	}
+	if (!slow) {
+		free(l);
+		ergon_probe_set(out, ERGON_PROBE_UNSUPPORTED, "", "%s", err.text);
+		return;
+	}
+	if (!await_listing(l)) {
+		ergon_probe_set(out, ERGON_PROBE_UNSUPPORTED, "", "NVML does not answer");
+	} else if (*l->err.text) {
+		ergon_probe_set(out, ERGON_PROBE_UNSUPPORTED, "", "%s", l->err.text);
+	} else {
+		memcpy(d->gpus, l->gpus, sizeof(d->gpus));
+		d->n = l->n;
+	}
+	ergon_slow_stop(slow);
 }
 
 /* Fill d; out tells whether there is something to measure. */

@@ -443,7 +443,8 @@ static void add_device(const struct ergon_machine *m, const char *address, struc
 		f.two_dies |= id == two_dies[i];
 	snprintf(f.gpu.what, sizeof(f.gpu.what), "AMD 0x%04lx", id);
 	f.power_fd = open_power(m, hwmon);
-	f.draws = f.power_fd >= 0 && ergon_fd_read_u64(f.power_fd, &uw) == 0 && uw > 0;
+	/* Other cards need not be asked here: some would be woken up, or hold us up. */
+	f.draws = f.two_dies && f.power_fd >= 0 && ergon_fd_read_u64(f.power_fd, &uw) == 0 && uw > 0;
 	d->gpus[d->n++] = f;
 }
 

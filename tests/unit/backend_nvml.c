@@ -388,6 +388,20 @@ static void without_proc_nvml_lists(void **state)
 	assert_int_equal(gpu_stage_calls(&stage, "init"), 1 + gpu_stage_calls(&stage, "shutdown"));
 }
 
+/* The same, and NVML hangs: it is given three seconds. */
+static void a_listing_that_hangs_holds_nobody_up(void **state)
+{
+	uint64_t start = ergon_clock_ns();
+	struct ergon_error err = { "" };
+
+	(void)state;
+	tree_write(&stage.tree, "/dev/nvidiactl", "");
+	gpu_stage_tell(&stage, "init 0 20000\ngpu 0000:41:00.0 0 0 5 3 0\n");
+	assert_null(ergon_backend_nvml.open(&stage.m, &err));
+	assert_true(ergon_clock_ns() - start < 10 * 1000000000ull);
+	assert_string_equal(err.text, "nvml: NVML does not answer");
+}
+
 static void a_forked_child_leaves_it_alone(void **state)
 {
 	struct ergon_meter *meter;
@@ -427,6 +441,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(nothing_told_is_not_zero, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_proc_nvml_lists, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_forked_child_leaves_it_alone, set_up, tear_down),
+		/* The last one: its thread lives until the process ends. */
+		cmocka_unit_test_setup_teardown(a_listing_that_hangs_holds_nobody_up, set_up, tear_down),
 	};
 	static const struct gpu_libraries mode = { "nvml", { "libnvidia-ml.so.1" } };
 	int rc = gpu_stage_run(argv, &mode, 1);
