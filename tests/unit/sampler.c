@@ -11,6 +11,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -69,7 +70,7 @@ struct bench {
 	struct script script;
 	struct ergon_meter *meter;
 	uint64_t seen, missed_flags, first_ns, last_ns, first_count, last_count;
-	unsigned flags;
+	atomic_uint flags;
 	int sleep_at;             /* index of the sample whose callback is slow, -1: none */
 	bool in_order;
 	bool signals_blocked;
