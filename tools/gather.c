@@ -3,6 +3,7 @@
  * `ergon gather`: a machine's energy sources as a directory, so that
  * ERGON_SYSROOT=DIR answers as the machine does: the way to report a bug.
  */
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -38,11 +39,13 @@ static const char help[] =
 "GPUs are not. Pack DIR for a bug report with: tar -C DIR -czSf machine.tar.gz .\n"
 "\n"
 "ERGON_SYSROOT=DIR ergon list then answers as this machine does, except for\n"
-"what only the machine itself can do: perf events, GPU libraries, BMCs.\n"
-"DIR/gather.json says what could not be read, DIR/list.json what the machine\n"
-"answered. Run it with the rights with which the trouble shows.\n"
+"what only the machine itself can do: perf events, GPU libraries, BMCs, and the\n"
+"registers of AMD CPUs, whose bytes overlap in a file.\n"
+"DIR/gather.json says what could not be read and what the registers read,\n"
+"DIR/list.json what the machine answered. Run it with the rights with which the\n"
+"trouble shows.\n"
 "\n"
-"  --help  this text\n"
+"  -h, --help  print this\n"
 "\n"
 "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
@@ -102,6 +105,7 @@ struct gather {
 	const char *dir;
 	const struct ergon_msr_cpu *cpu; /* NULL: its registers are not known */
 	json_t *unread;           /* [{path, why}] */
+	json_t *registers;        /* [{path, register, value}] */
 	long files;
 	bool failed;              /* DIR could not be written; said */
 };
@@ -198,7 +202,21 @@ static void copy(struct gather *g, const char *path)
 	close(fd);
 }
 
-/* The copy is as long as the highest register's address, and nearly all hole. */
+static void tell_register(struct gather *g, const char *path, uint32_t address, uint64_t value)
+{
+	char where[16], what[24];
+
+	snprintf(where, sizeof(where), "0x%x", address);
+	snprintf(what, sizeof(what), "0x%llx", (unsigned long long)le64toh(value));
+	json_array_append_new(g->registers, json_pack("{s:s, s:s, s:s}", "path", path,
+						      "register", where, "value", what));
+}
+
+/*
+ * The copy is as long as the highest register's address, and nearly all hole.
+ * AMD's registers have consecutive addresses: in a file each 8 bytes lie
+ * over 7 of the one before. What they really read is in gather.json.
+ */
 static void copy_registers(struct gather *g, const char *path)
 {
 	int from = open_source(g, path), to = -1;
@@ -213,8 +231,10 @@ static void copy_registers(struct gather *g, const char *path)
 		uint32_t address = d < 0 ? g->cpu->registers->unit : g->cpu->registers->energy[d];
 		uint64_t value;
 
-		if (address && pread(from, &value, sizeof(value), address) == sizeof(value) &&
-		    pwrite(to, &value, sizeof(value), address) != sizeof(value))
+		if (!address || pread(from, &value, sizeof(value), address) != sizeof(value))
+			continue;
+		tell_register(g, path, address, value);
+		if (pwrite(to, &value, sizeof(value), address) != sizeof(value))
 			complain(g, path);
 	}
 	if (to >= 0)
@@ -366,8 +386,9 @@ static bool answers_alike(struct gather *g)
 
 static void write_report(struct gather *g, bool alike)
 {
-	json_t *root = json_pack("{s:i, s:s, s:b, s:O}", "v", GATHER_VERSION, "ergon",
-				 PACKAGE_VERSION, "answers_alike", alike, "unread", g->unread);
+	json_t *root = json_pack("{s:i, s:s, s:b, s:O, s:O}", "v", GATHER_VERSION, "ergon",
+				 PACKAGE_VERSION, "answers_alike", alike, "unread", g->unread,
+				 "registers", g->registers);
 	char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
 
 	if (text)
@@ -376,7 +397,15 @@ static void write_report(struct gather *g, bool alike)
 	json_decref(root);
 }
 
-/* DIR is new or empty. */
+/* Whoever else may write there could lead root's writing elsewhere by a symbolic link. */
+static bool is_ours_alone(const char *dir)
+{
+	struct stat st;
+
+	return stat(dir, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & S_IWOTH);
+}
+
+/* DIR is new, or empty and ours. */
 static bool claim(const char *dir)
 {
 	struct ergon_error err;
@@ -398,22 +427,26 @@ static bool claim(const char *dir)
 	if (n != 0)
 		fprintf(stderr, "ergon gather: %s: exists and is not an empty directory; name a new one\n",
 			dir);
-	return n == 0;
+	if (n != 0 || is_ours_alone(dir))
+		return n == 0;
+	fprintf(stderr, "ergon gather: %s: others may write to it; name a new directory\n", dir);
+	return false;
 }
 
 static int gather(const char *dir)
 {
-	struct gather g = { .dir = dir, .unread = json_array() };
+	struct gather g = { .dir = dir, .unread = json_array(), .registers = json_array() };
 	struct ergon_error err;
 	struct ergon_sysroot *sr = ergon_sysroot_open(ergon_env_get(ERGON_ENV_SYSROOT), &err);
 	bool alike;
 
 	g.sysroot = sr;
-	if (!sr || !g.unread || !claim(dir)) {
+	if (!sr || !g.unread || !g.registers || !claim(dir)) {
 		if (!sr)
 			fprintf(stderr, "ergon gather: %s\n", err.text);
 		ergon_sysroot_close(sr);
 		json_decref(g.unread);
+		json_decref(g.registers);
 		return ERGON_EXIT_FAILURE;
 	}
 	gather_topology(&g);
@@ -428,6 +461,7 @@ static int gather(const char *dir)
 	}
 	ergon_sysroot_close(sr);
 	json_decref(g.unread);
+	json_decref(g.registers);
 	return g.failed ? ERGON_EXIT_FAILURE : ERGON_EXIT_OK;
 }
 
@@ -444,7 +478,7 @@ int ergon_cmd_gather(int argc, char **argv)
 			fputs(help, stdout);
 			return ERGON_EXIT_OK;
 		}
-		fprintf(stderr, "`ergon gather --help` explains the options.\n");
+		fprintf(stderr, "`ergon gather --help` explains the options\n");
 		return ERGON_EXIT_USAGE;
 	}
 	if (optind != argc - 1) {

@@ -53,6 +53,21 @@ grep -q 'answers as this machine does' "$tmp/err" || fail "registers: $(cat "$tm
 [ "$(jq -r .mechanism "$tmp/msr-copy/list.json")" = msr ] || fail "registers are not read"
 cmp "$tmp/msr/dev/cpu/0/msr" "$tmp/msr-copy/dev/cpu/0/msr" || fail "registers differ"
 
+[ "$(jq -c '.registers[] | [.register, .value]' "$tmp/msr-copy/gather.json" | tr -d '\n')" = \
+	'["0x606","0xa0e03"]["0x611","0x3039"]["0x619","0x3140"]' ] ||
+	fail "registers are told wrongly: $(jq -c .registers "$tmp/msr-copy/gather.json")"
+
+# --- AMD's three registers overlap in a file: each one's value is told ---
+cp -R "$machines/zen2-server" "$tmp/amd"
+chmod -R u+w "$tmp/amd"
+mkdir -p "$tmp/amd/dev/cpu/0"
+register "$tmp/amd/dev/cpu/0/msr" 0xc0010299 '\x03\x10\x0a\0\0\0\0\0\0\0'
+export ERGON_SYSROOT=$tmp/amd
+gather "$tmp/amd-copy"
+[ "$(jq -c '.registers[] | [.register, .value]' "$tmp/amd-copy/gather.json" | tr -d '\n')" = \
+	'["0xc0010299","0xa1003"]["0xc001029b","0xa"]["0xc001029a","0xa10"]' ] ||
+	fail "AMD: registers are told wrongly: $(jq -c .registers "$tmp/amd-copy/gather.json")"
+
 # --- this one ---
 unset ERGON_SYSROOT
 gather "$tmp/real"
@@ -91,6 +106,12 @@ touch "$tmp/full/x"
 "$ergon" gather "$tmp/full" 2>"$tmp/err"; [ $? = 1 ] || fail "a directory in use: exit"
 grep -q "$tmp/full.*not an empty directory" "$tmp/err" || fail "a directory in use: no reason"
 [ "$(ls "$tmp/full")" = x ] || fail "a directory in use was written to"
+mkdir -m 0777 "$tmp/open"
+chmod 0777 "$tmp/open"
+"$ergon" gather "$tmp/open" 2>"$tmp/err"; [ $? = 1 ] || fail "a directory of everybody: exit"
+grep -q "$tmp/open: others may write" "$tmp/err" || fail "a directory of everybody: no reason"
+mkdir -m 0755 "$tmp/own"
+gather "$tmp/own"
 "$ergon" gather "$tmp/full/x" 2>/dev/null; [ $? = 1 ] || fail "a file: exit"
 "$ergon" gather "$tmp/no/such" 2>"$tmp/err"; [ $? = 1 ] || fail "no parent: exit"
 grep -q "$tmp/no/such" "$tmp/err" || fail "no parent: no reason"
