@@ -497,7 +497,7 @@ static void add_channel(struct ergon_power_pmu *pmu, const struct ergon_zones *z
 		.unit_j = spec->scale,
 		.repair = repair_counts(spec->scale, esu),
 		.max_watts = ergon_machine_max_watts(pmu->m, events[e].domain),
-			};
+	};
 	snprintf(ch->source, sizeof(ch->source), "%s", pmu->source);
 	ergon_channel_set_name(ch);
 	snprintf(ch->detail, sizeof(ch->detail), "power/%s cpu%d", events[e].name, unit->cpu);

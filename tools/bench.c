@@ -33,10 +33,9 @@ static void usage(FILE *out)
 		"Measures, for each mechanism that works here, what a reading costs and what rate\n"
 		"sampling into a file reaches.\n"
 		"\n"
-		"  -m, --mechanism LIST  only these:");
-	for (size_t i = 0; ergon_backends[i]; i++)
-		fprintf(out, "%s %s", i ? "," : "", ergon_backends[i]->name);
-	fprintf(out, ", auto [auto]\n"
+		"  -m, --mechanism LIST  only these: ");
+	machine_print_mechanisms(out);
+	fprintf(out, " [auto]\n"
 		"  -F, --freq HZ         rate to sample at, %g to %g [%d]\n"
 		"  -t, --time SECONDS    how long, for each rate to be measured [%d]\n"
 		"      --compare         three more ways to sample: waiting by plain sleep, writing in\n"

@@ -25,15 +25,15 @@ struct options {
 static void usage(FILE *out)
 {
 	fprintf(out,
-		"usage: ergon list [-m MECHANISM[,...]] [--json] [--config FILE]\n"
+		"usage: ergon list [OPTION...]\n"
 		"\n"
 		"Shows which energy counters this machine offers and which would be used.\n"
 		"\n"
 		"  -m, --mechanism LIST  ask for these, in order of preference:\n"
-		"                       ");
-	for (size_t i = 0; ergon_backends[i]; i++)
-		fprintf(out, " %s,", ergon_backends[i]->name);
-	fprintf(out, " auto\n"
+		"                        ");
+	machine_print_mechanisms(out);
+	fprintf(out, ";\n"
+		"                        A+B: both, and neither if one is missing\n"
 		"  -j, --json            print JSON\n"
 		"      --cross-check     measure a second by two mechanisms and compare\n"
 		"      --config FILE     read FILE instead of %s\n"

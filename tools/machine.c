@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "machine.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "environ.h"
@@ -37,6 +36,13 @@ void machine_close(struct machine *machine)
 	ergon_sysroot_close(machine->sysroot);
 	machine->topo = NULL;
 	machine->sysroot = NULL;
+}
+
+void machine_print_mechanisms(FILE *out)
+{
+	for (size_t i = 0; ergon_backends[i]; i++)
+		fprintf(out, "%s, ", ergon_backends[i]->name);
+	fputs("auto", out);
 }
 
 bool machine_knows_mechanisms(const char *command, const char *list)

@@ -4,6 +4,7 @@
 #define ERGON_TOOLS_MACHINE_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "backend.h"
 #include "conf.h"
@@ -25,6 +26,9 @@ struct machine {
  */
 int machine_open(struct machine *machine, const char *config, struct ergon_error *err);
 void machine_close(struct machine *machine);
+
+/* "perf, powercap, ..., auto": what a list of mechanisms may name. */
+void machine_print_mechanisms(FILE *out);
 
 /* False, and one line on stderr in the name of the command, when a word of the comma list is no mechanism. */
 bool machine_knows_mechanisms(const char *command, const char *list);

@@ -61,10 +61,10 @@ static void usage(FILE *out)
 		"Runs COMMAND and prints on stderr the energy the machine took meanwhile.\n"
 		"\n"
 		"  -m, --mechanism LIST  read counters through these, in order of preference:\n"
-		"                       ");
-	for (size_t i = 0; ergon_backends[i]; i++)
-		fprintf(out, " %s,", ergon_backends[i]->name);
-	fprintf(out, " auto\n"
+		"                        ");
+	machine_print_mechanisms(out);
+	fprintf(out, ";\n"
+		"                        A+B: both, and neither if one is missing\n"
 		"  -F, --freq RATE       samples per second, %g to %g [%d]; auto, auto:HZ: %g or\n"
 		"                        HZ while something runs, 1 while the machine is idle\n"
 		"  -d, --domains LIST    only these domains:", ERGON_HZ_MIN, ERGON_HZ_MAX, STAT_DEFAULT_HZ,
