@@ -62,6 +62,30 @@ bool ergon_domain_contains(enum ergon_domain whole, enum ergon_domain part)
 	return contents(whole) & 1u << part;
 }
 
+static bool has_address(const struct ergon_channel *ch)
+{
+	return strncmp(ch->id, "pci ", 4) == 0;
+}
+
+/*
+ * Something of the domain is counted already by a source that divides the
+ * machine otherwise (memory of the node and memory by package, accelerators
+ * by number and by address): which of them are the same, nobody knows.
+ */
+static bool clashes(const struct ergon_channel *channels, size_t n, const struct ergon_channel *ch)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct ergon_channel *other = &channels[i];
+
+		if (other->in_total && other->domain == ch->domain &&
+		    strcmp(other->source, ch->source) != 0 &&
+		    ((other->package < 0) != (ch->package < 0) ||
+		     has_address(other) != has_address(ch)))
+			return true;
+	}
+	return false;
+}
+
 void ergon_scope_choose(struct ergon_channel *channels, size_t n)
 {
 	unsigned inside = 0; /* domains that what is chosen holds */
@@ -78,7 +102,8 @@ void ergon_scope_choose(struct ergon_channel *channels, size_t n)
 		for (size_t i = 0; i < n; i++) {
 			if (channels[i].domain != domain || channels[i].in_total ||
 			    (choices[c].needs_counter && channels[i].integrated) ||
-			    (chosen && domain == ERGON_DOMAIN_NODE)) /* two meters are not two nodes */
+			    (chosen && domain == ERGON_DOMAIN_NODE) || /* two meters are not two nodes */
+			    clashes(channels, n, &channels[i]))
 				continue;
 			channels[i].in_total = chosen = true;
 		}
@@ -109,6 +134,16 @@ static int holder(const struct ergon_channel *channels, size_t n, enum ergon_dom
 	return -1;
 }
 
+static bool covers(const struct ergon_channel *channels, size_t n, const bool *selected,
+		   enum ergon_domain domain)
+{
+	for (size_t i = 0; i < n; i++)
+		if (channels[i].in_total && channels[i].domain == domain &&
+		    (!selected || selected[i]))
+			return true;
+	return false;
+}
+
 const char *ergon_scope_reason(const struct ergon_channel *channels, size_t n, size_t i,
 			       char *buf, size_t size)
 {
@@ -124,22 +159,13 @@ const char *ergon_scope_reason(const struct ergon_channel *channels, size_t n, s
 		snprintf(buf, size, "inside %s", ergon_domain_name((enum ergon_domain)whole));
 	else if (!*words)
 		snprintf(buf, size, "%s alone is no total", ergon_domain_name(ch->domain));
-	else if (ch->domain == ERGON_DOMAIN_NODE)
-		snprintf(buf, size, ch->integrated ? "tells only power; %s is counted" :
-			 "%s is counted by another meter", words);
+	else if (ch->domain == ERGON_DOMAIN_NODE && ch->integrated)
+		snprintf(buf, size, "tells only power; %s is counted", words);
+	else if (covers(channels, n, NULL, ch->domain))
+		snprintf(buf, size, "%s is counted by another meter", ergon_domain_name(ch->domain));
 	else
 		snprintf(buf, size, "holds %s, which is counted", words);
 	return buf;
-}
-
-static bool covers(const struct ergon_channel *channels, size_t n, const bool *selected,
-		   enum ergon_domain domain)
-{
-	for (size_t i = 0; i < n; i++)
-		if (channels[i].in_total && channels[i].domain == domain &&
-		    (!selected || selected[i]))
-			return true;
-	return false;
 }
 
 char *ergon_scope_words(const struct ergon_channel *channels, size_t n, const bool *selected,

@@ -24,7 +24,9 @@ bool ergon_domain_contains(enum ergon_domain whole, enum ergon_domain part);
  * Sets in_total of every channel. In order of preference: a node meter that
  * counts energy, else modules, else SoCs, else packages or CPUs with dram
  * and io; GPUs unless what was chosen holds them. psys, and node meters
- * that only tell power, make a total where none of these is measured.
+ * that only tell power, make a total where none of these is measured. Of
+ * two sources of a domain that divide the machine otherwise (by package and
+ * as a whole, by PCI address and not) only the first counts.
  */
 void ergon_scope_choose(struct ergon_channel *channels, size_t n);
 

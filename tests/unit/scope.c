@@ -204,6 +204,35 @@ static void twins_are_told_by_identity(void **state)
 	assert_false(ergon_scope_same(&a, &b));
 }
 
+/* Cray's meters beside RAPL and NVML, where the node's own counter is missing. */
+static void two_views_of_a_domain_are_not_added_up(void **state)
+{
+	struct ergon_channel channels[MAX];
+	char buf[96];
+	size_t n = machine("package0 dram0 dram1 dram gpu gpu gpu", channels);
+
+	(void)state;
+	for (size_t i = 0; i < n; i++)
+		strcpy(channels[i].source, "perf");
+	strcpy(channels[3].source, "cray");
+	for (size_t i = 4; i < n; i++) {
+		strcpy(channels[i].source, i == 4 ? "cray" : "nvml");
+		snprintf(channels[i].id, sizeof(channels[i].id), i == 4 ? "accel%zu" : "pci 0000:4%zu:00.0", i);
+	}
+	ergon_scope_choose(channels, n);
+	assert_string_equal(total(channels, n), "package0 dram0 dram1 gpu");
+	assert_true(channels[4].in_total);
+	assert_string_equal(ergon_scope_reason(channels, n, 3, buf, sizeof(buf)),
+			    "dram is counted by another meter");
+	assert_string_equal(ergon_scope_reason(channels, n, 5, buf, sizeof(buf)),
+			    "gpu is counted by another meter");
+	/* GPUs of two vendors are all there. */
+	strcpy(channels[4].id, "pci 0000:01:00.0");
+	strcpy(channels[4].source, "rocm");
+	ergon_scope_choose(channels, n);
+	assert_string_equal(total(channels, n), "package0 dram0 dram1 gpu gpu gpu");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +240,7 @@ int main(void)
 		cmocka_unit_test(no_total_counts_twice),
 		cmocka_unit_test(reasons_name_what_is_counted),
 		cmocka_unit_test(selections_have_their_own_words),
+		cmocka_unit_test(two_views_of_a_domain_are_not_added_up),
 		cmocka_unit_test(twins_are_told_by_identity),
 	};
 
