@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The `ergon` program: finds the subcommand, nothing else. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,10 +48,17 @@ static const struct command *find(const char *name)
 static int run(const struct command *command, int argc, char **argv)
 {
 	char name[32];
+	int rc;
 
 	snprintf(name, sizeof(name), "ergon %s", command->name);
 	argv[0] = name;
-	return command->run(argc, argv);
+	rc = command->run(argc, argv);
+	/* Half a table must not pass for a whole one. */
+	if ((fflush(stdout) != 0 || ferror(stdout)) && rc == ERGON_EXIT_OK) {
+		fprintf(stderr, "%s: cannot write the output: %s\n", name, strerror(errno));
+		return ERGON_EXIT_FAILURE;
+	}
+	return rc;
 }
 
 int main(int argc, char **argv)

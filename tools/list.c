@@ -94,6 +94,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 /* How exactly the second of a cross-check is met. */
 #define CHECK_PAUSE_US 20000
 #define EXIT_DISAGREE 3
+/* How long a source on a thread of its own may take to show that it answers. */
+#define SETTLE_MS 3000
 
 struct findings {
 	const struct ergon_meter *meter; /* NULL: nothing can be measured */
@@ -212,7 +214,8 @@ static void print_channels(const struct findings *f)
 		print_id(ch->die, 5);
 		printf("%-6s %s", ch->in_total ? "yes" : "no", ch->detail);
 		why = ergon_scope_reason(f->channels, f->nchannels, i, reason, sizeof(reason));
-		printf(*why ? "; %s\n" : "%s\n", why);
+		printf("%s%s%s\n", *why ? "; " : "", why,
+		       ergon_meter_answered(f->meter, i) ? "" : "; gives no value");
 	}
 }
 
@@ -348,6 +351,8 @@ int ergon_cmd_list(int argc, char **argv)
 		meter = ergon_meter_open(&machine.view,
 					 o.mechanisms ? o.mechanisms : machine.conf.mechanism,
 					 machine.conf.allow_model, &err);
+		if (meter)
+			ergon_meter_settle(meter, SETTLE_MS);
 		gather(&f, &machine.view, meter);
 		if (o.cross_check && meter)
 			cross_check(&f, &machine.view, meter);

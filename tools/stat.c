@@ -80,8 +80,8 @@ static void usage(FILE *out)
 		"\n"
 		"Without energy counters auto takes a model; its figures are marked estimated.\n"
 		"Exit status: that of COMMAND (128 + signal when it was killed), 127 when it was not\n"
-		"found, 126 when it could not be run, 1 when energy could not be measured, 2 on\n"
-		"wrong usage.\n", ergon_conf_default_path());
+		"found, 126 when it could not be run, 1 when there is nothing to measure with (it is then\n"
+		"not run), 2 on wrong usage. A file that cannot be written is told on stderr.\n", ergon_conf_default_path());
 }
 
 /* Parse a comma list of domains into a set; false and a line on stderr. */
@@ -182,6 +182,16 @@ static int parse_options(int argc, char **argv, struct options *o)
 	}
 	if (optind == argc) {
 		fprintf(stderr, "ergon stat: no command given; `ergon stat --help` explains\n");
+		return ERGON_EXIT_USAGE + 1;
+	}
+	/* Not so a device: /dev/null takes both. */
+	if (o->samples && o->json && strcmp(o->samples, o->json) == 0 &&
+	    strncmp(o->json, "/dev/", 5) != 0) {
+		fprintf(stderr, "ergon stat: -o and --json both name %s; give each a file\n", o->json);
+		return ERGON_EXIT_USAGE + 1;
+	}
+	if (o->samples && strcmp(o->samples, "-") == 0) {
+		fprintf(stderr, "ergon stat: -o -: COMMAND's output is there; name a file\n");
 		return ERGON_EXIT_USAGE + 1;
 	}
 	o->command = argv + optind;

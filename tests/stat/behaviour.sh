@@ -74,6 +74,15 @@ head -c 300000 /dev/urandom > "$tmp/random"
 check_exit 0 "stdin to stdout" sh -c '"$1" stat -- cat < "$2"' sh "$ergon" "$tmp/random"
 check "bytes are the same" same_files "$tmp/random" "$tmp/out"
 
+# --- output that goes nowhere is not kept quiet ---
+check_exit 2 "one file for both" "$ergon" stat -o "$tmp/same" --json "$tmp/same" -- true
+check "said" grep -q 'both name' "$tmp/err"
+check_exit 2 "samples to stdout" "$ergon" stat -o - -- true
+rc=0
+"$ergon" help config > /dev/full 2> "$tmp/err" || rc=$?
+check "a full standard output (exit $rc)" [ $rc -eq 1 ]
+check "said" grep -q 'cannot write the output' "$tmp/err"
+
 # --- what the command inherits ---
 look='for fd in /proc/self/fd/*; do echo "$fd"; done; grep ^Sig[^Q] /proc/self/status; ulimit -a; env | grep -v ^_=; pwd; umask; ps -o nice= -p $$'
 compare() {
