@@ -69,7 +69,8 @@ forget_records
 write_conf "Default = auto"
 # shellcheck disable=SC2016
 script 'srun -Q sleep $((${SLURM_RESTART_COUNT:-0} ? 2 : 60))'
-# Now and then Slurm drops a job that is requeued and released at once.
+# slurmd refuses a job that comes back in the second in which its first run's credential was revoked ("Job 3
+# already killed, do not launch batch job"), and slurmctld then ends it: released 3 s later.
 for try in 1 2 3; do
 	forget_records
 	job=$(submit -N1 -n1 --exclusive --requeue)
@@ -79,6 +80,7 @@ for try in 1 2 3; do
 	scontrol requeue "$job"
 	wait_for 60 sh -c "squeue -h -t PD -j $job | grep -q ."
 	wait_records 3
+	sleep 3
 	scontrol update JobId="$job" StartTime=now
 	check "job $job ends" wait_for 90 gone "$job"
 	wait_for 10 sh -c "[ \$(cat '$D'/spooled/*.journal | grep -c '\"step\":-5') -ge 2 ]" && break
