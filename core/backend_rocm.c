@@ -362,6 +362,7 @@ struct found {
 	int power_fd;
 	bool draws;               /* its power reads more than 0 */
 	bool two_dies;
+	bool second;              /* left out: its twin tells for both */
 };
 
 struct discovery {
@@ -456,22 +457,28 @@ static int compare(const void *a, const void *b)
 
 /*
  * The second die of a card reads 0 or nothing (rocm_smi_lib #160): neither
- * an error nor zero consumption. Where no power tells which one that is, it
- * is every other one in the order of the bus.
+ * an error nor zero consumption. The dies of a card are neighbours on the
+ * bus; where no power tells which is which, the second one is the latter.
  */
 static void drop_second_dies(struct discovery *d)
 {
-	size_t kept = 0, die = 0;
-	bool told = false;
+	struct found *first = NULL; /* of a card whose other die is still to come */
+	size_t kept = 0;
 
-	for (size_t i = 0; i < d->n; i++)
-		told |= d->gpus[i].two_dies && d->gpus[i].draws;
+	for (size_t i = 0; i < d->n; i++) {
+		struct found *f = &d->gpus[i];
+
+		if (!f->two_dies)
+			continue;
+		if (first && !(first->draws && f->draws))
+			(f->draws ? first : f)->second = true;
+		first = first ? NULL : f;
+	}
 	for (size_t i = 0; i < d->n; i++) {
 		struct found f = d->gpus[i];
-		bool second = f.two_dies && (told ? !f.draws : die++ % 2 == 1);
 		char address[32];
 
-		if (!second) {
+		if (!f.second) {
 			d->gpus[kept++] = f;
 			continue;
 		}

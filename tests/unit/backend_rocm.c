@@ -152,12 +152,16 @@ static void second_dies_are_left_out(void **state)
 	card("0000:d1:00.0", "0x7408\n", "power1_average", "91000000\n");
 	card("0000:d6:00.0", "0x7408\n", NULL, NULL);
 	card("0000:e1:00.0", "0x740f\n", "power1_average", "0\n");
+	/* A card of which no die tells power is a card all the same. */
+	card("0000:f1:00.0", "0x7408\n", NULL, NULL);
+	card("0000:f6:00.0", "0x7408\n", NULL, NULL);
 	meter = gpu_stage_meter(&stage, "rocm");
-	assert_int_equal(ergon_meter_channels(meter, &channels), 3);
+	assert_int_equal(ergon_meter_channels(meter, &channels), 4);
+	assert_string_equal(channels[3].id, "pci 0000:f1:00.0");
 	assert_string_equal(channels[0].id, "pci 0000:c6:00.0");
 	assert_string_equal(channels[1].id, "pci 0000:d1:00.0");
 	assert_string_equal(channels[2].id, "pci 0000:e1:00.0");
-	assert_int_equal(ergon_meter_dropped(meter, &dropped), 2);
+	assert_int_equal(ergon_meter_dropped(meter, &dropped), 3);
 	assert_string_equal(dropped[0].what, "0000:c1:00.0");
 	assert_string_equal(dropped[0].why, "second die: the first one tells for the whole card");
 	assert_string_equal(dropped[1].what, "0000:d6:00.0");
